@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What guard and host have in common: names of files, journal reading, limits.  Formats: HACKING.md. */
+#ifndef OC_GUARD_PROTOCOL_H
+#define OC_GUARD_PROTOCOL_H
+
+#include "base/json.h"
+
+#define OC_GUARD_SOCKET "guard.sock"
+#define OC_GUARD_INFO "guard.json"
+#define OC_GUARD_LOCK "lock"
+#define OC_GUARD_PLAN "plan.json"
+#define OC_GUARD_STARTED "started"
+#define OC_GUARD_PROVED "proved"
+#define OC_GUARD_EXIT "exit.json"
+#define OC_GUARD_JOURNAL "journal"
+#define OC_GUARD_ENV_MARK "OPEN_CONDUIT_RUN" /* in the environment of everything a guard starts on the host */
+#define OC_JOURNAL_SEGMENT (4u << 20)
+#define OC_JOURNAL_SEGMENTS 16u
+#define OC_STDIN_CHUNK 32768u
+
+/* Read records at *position from runs/<id>/journal (a directory descriptor of runs/<id>).  Calls fn for each;
+ * stream 0 means `len` bytes are gone.  At most `budget` payload bytes.  1: there may be more; 0: at the end
+ * for now; negative: oc_code.  Opens without following links; checks every length. */
+typedef void (*oc_journal_fn)(int stream, uint64_t next, const void *data, size_t len, void *userdata);
+int oc_journal_read(int run_dir, uint64_t *position, size_t budget, oc_journal_fn fn, void *userdata, oc_error **err);
+
+/* guard.json / started of a run, judged: is that very process alive (pid, start time, boot)? */
+enum oc_alive { OC_ALIVE_NO, OC_ALIVE_YES, OC_ALIVE_UNKNOWN };
+enum oc_alive oc_guard_alive(int run_dir, const char *file, pid_t *pid, oc_error **err);
+/* End what a dead guard left on this host: processes of its recorded group and session that started after it
+ * and carry OC_GUARD_ENV_MARK=run, nothing else.  Waits (bounded) until they are gone; the number killed. */
+int oc_guard_sweep(int run_dir, const char *run, oc_error **err);
+
+#endif

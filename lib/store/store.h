@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of oc_store: SQLite, and the files of runs/<id>. */
+#ifndef OC_STORE_STORE_H
+#define OC_STORE_STORE_H
+
+#include <openconduit/store.h>
+
+#include "base/json.h"
+#include "loop/context.h"
+
+struct sqlite3;
+struct oc_store {
+	oc_context *ctx;
+	struct sqlite3 *db;
+	int state_fd; /* the state directory */
+};
+
+/* Pin: plan.json written once (link), the row beside it.  OC_EEXISTS when another digest is there.
+ * head: {"kind","work","binding","command":["sh",…]} for lists. */
+int oc_store_pin(oc_store *store, const char *run, const char *text, const char *digest, const json_t *head, oc_error **err);
+/* The pinned text, checked against its digest (a damaged file is pin_mismatch).  *text new. */
+int oc_store_pinned(oc_store *store, const char *run, char **text, char digest[], oc_error **err);
+/* Numbered from 1; the pin's run may have several. */
+int oc_store_attempt(oc_store *store, const char *run, int64_t *number, oc_error **err);
+/* One event of a run's history; data is taken (NULL: {}). */
+int oc_store_event(oc_store *store, const char *run, const char *type, json_t *data, oc_error **err);
+/* state: planned pinned launched held started proved running stopping exited failed run_lost unknown;
+ * error may be NULL. */
+int oc_store_state(oc_store *store, const char *run, const char *state, const oc_error *error, oc_error **err);
+/* The end: exit.json and proved as they are on disk, copied into the row; idempotent. */
+int oc_store_finish(oc_store *store, const char *run, oc_error **err);
+/* A directory descriptor of runs/<id>, made 0700 when `make`. */
+int oc_store_run_dir(oc_store *store, const char *run, bool make, oc_error **err);
+
+/* Verdicts of provider checks.  key: canonical identity (provider, engine, versions, boot).  Green lasts
+ * 24 h, red until a check is green.  *found false: none, or too old. */
+int oc_store_verdict(oc_store *store, const char *provider, const char *key, bool *found, bool *ok, char **checks, oc_error **err);
+int oc_store_verdict_put(oc_store *store, const char *provider, const char *key, bool ok, const char *checks, oc_error **err);
+
+#endif
