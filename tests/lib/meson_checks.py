@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""meson_checks.py TESTLOG: meson's record of a test run as the lines that tests/run.sh counts.
+
+A program of the Check framework says how many checks it ran; each of those is a line, since "one program passed" says
+little about what was tested.  Any other test is one line.  Exits non-zero when something failed or nothing was run."""
+import json
+import re
+import sys
+
+
+def lines_of(test):
+    name, result = test["name"], test["result"]
+    text = test.get("stdout", "") + test.get("stderr", "")
+    if result == "SKIP":
+        reasons = [line for line in text.splitlines() if line.strip()]
+        return ["skip - %s: %s" % (name, reasons[-1].strip() if reasons else "no reason was given")]
+    counts = re.findall(r"^\d+%: Checks: (\d+), Failures: (\d+), Errors: (\d+)$", text, re.M)
+    checks = sum(int(c) for c, _, _ in counts)
+    bad = sum(int(f) + int(e) for _, f, e in counts)
+    if result not in ("OK", "EXPECTEDFAIL"):
+        bad = max(bad, 1)
+    if not counts:
+        return ["%s - %s (%s)" % ("not ok" if bad else "ok", name, result)]
+    good = max(checks - bad, 0)
+    out = ["ok - %s, check %d of %d" % (name, n + 1, checks) for n in range(good)]
+    return out + ["not ok - %s (%s)" % (name, result)] * bad
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as log:
+        tests = [json.loads(line) for line in log if line.strip()]
+    lines = [line for test in tests for line in lines_of(test)]
+    for test in tests:
+        if test["result"] not in ("OK", "EXPECTEDFAIL", "SKIP"):
+            print("---- %s\n%s%s" % (test["name"], test.get("stdout", "")[-6000:], test.get("stderr", "")[-6000:]))
+    print("\n".join(lines))
+    return 0 if lines and not any(line.startswith("not ok") for line in lines) else 1
+
+
+sys.exit(main())
