@@ -11,7 +11,8 @@ struct oc_provider;
  * regular file, not writable by others.  sandbox_unavailable names where it was looked for.  Not started yet. */
 int oc_provider_new(oc_context *ctx, const char *name, const char *provider_dir, const char *const *pass_env,
 		    struct oc_provider **out, oc_error **err);
-void oc_provider_free(struct oc_provider *provider); /* hangs up; the child gets 2 s, then SIGKILL by pidfd */
+void oc_provider_free(struct oc_provider *provider); /* hangs up, waits 200 ms for the child at most, then ends
+							 * it and its group; calls are dropped */
 const char *oc_provider_path(const struct oc_provider *provider);
 const char *oc_provider_name(const struct oc_provider *provider);
 const char *oc_provider_file_digest(struct oc_provider *provider); /* of the executable; cached; NULL: unreadable */
