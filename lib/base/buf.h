@@ -18,11 +18,12 @@ void oc_buf_free(struct oc_buf *b); /* leaves it empty and usable */
 int oc_buf_add(struct oc_buf *b, const void *data, size_t len);
 int oc_buf_puts(struct oc_buf *b, const char *s);
 int oc_buf_printf(struct oc_buf *b, const char *fmt, ...) OC_PRINTF(2, 3);
+int oc_buf_vprintf(struct oc_buf *b, const char *fmt, va_list ap) OC_PRINTF(2, 0);
 int oc_buf_reserve(struct oc_buf *b, size_t more); /* room for `more` bytes at data + len */
 void oc_buf_consume(struct oc_buf *b, size_t n);   /* drop n bytes from the front */
 char *oc_buf_steal(struct oc_buf *b);              /* new string (free); "" when empty; NULL: no memory */
 
-/* A growing, NULL-terminated list of strings, bounded by count. */
+/* A growing list of strings, bounded by count; v is NULL while empty, then NULL-terminated. */
 struct oc_strv {
 	char **v;
 	size_t n, cap, max;

@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 #include <openconduit/error.h>
+#include <stdarg.h>
 
 #include "base/util.h"
 
@@ -19,6 +20,14 @@ int oc_refuse(oc_error **err, const char *reason, const char *subject, const cha
 	      const char *fmt, ...) OC_PRINTF(5, 6);
 
 int oc_nomem(oc_error **err);
+
+/* All of them at once, for code that passes a caller's reason on: what is NULL is absent.  Texts are
+ * bounded and escaped (utf8.h), so that an error can be printed and stored as it is; where errnum is
+ * set its description is appended to the message. */
+int oc_error_make(oc_error **err, int code, int errnum, const char *reason, const char *subject, const char *fix,
+		  const char *fmt, va_list ap) OC_PRINTF(7, 0);
+int oc_error_makef(oc_error **err, int code, int errnum, const char *reason, const char *subject, const char *fix,
+		   const char *fmt, ...) OC_PRINTF(7, 8);
 
 /* Put "<text>: " before the message of *err, keeping everything else. */
 void oc_prefix(oc_error **err, const char *fmt, ...) OC_PRINTF(2, 3);

@@ -22,10 +22,11 @@ enum oc_json_type {
 	OC_JSON_ARRAY,      /* json_t **, borrowed */
 	OC_JSON_STRINGS,    /* json_t **, borrowed; an array of strings without NUL */
 	OC_JSON_ANY,        /* json_t **, borrowed */
+	OC_JSON_NULL_OK = 0x100, /* or-ed in: JSON null counts as absent */
 };
 struct oc_json_key {
 	const char *name;
-	enum oc_json_type type;
+	int type; /* enum oc_json_type */
 	bool required;
 	void *out; /* untouched when the key is absent; may be NULL */
 };
@@ -33,6 +34,9 @@ struct oc_json_key {
  * field path ("read.deny[2]") as subject; `path` is the prefix, "" at the top. */
 int oc_json_unpack(const json_t *object, const char *path, const char *reason,
 		   const struct oc_json_key *keys, size_t n, oc_error **err);
+
+/* The known key most like this one, or NULL when none is. */
+const char *oc_json_nearest(const char *key, const struct oc_json_key *keys, size_t n);
 
 /* RFC 8785 for the integer-only subset.  Appends to out. */
 int oc_json_canonical(const json_t *json, struct oc_buf *out, oc_error **err);

@@ -21,6 +21,7 @@ int oc_os_start_time(pid_t pid, uint64_t *ticks);
 int oc_os_process(pid_t pid, uint64_t *ticks, pid_t *ppid, pid_t *pgrp, pid_t *session);
 /* Does /proc/<pid>/environ hold exactly the string "NAME=VALUE"?  1, 0 or -errno. */
 int oc_os_environ_has(pid_t pid, const char *entry);
+/* Every pid in /proc; stops at the first non-zero answer of fn and returns it. */
 int oc_os_each_process(int (*fn)(pid_t pid, void *userdata), void *userdata);
 
 int oc_os_pidfd_open(pid_t pid);
@@ -39,7 +40,8 @@ struct oc_os_id { /* what a path is, whatever it is called */
 };
 int oc_os_identify(int dirfd, const char *path, struct oc_os_id *out); /* last component not followed */
 
-/* Listening path sockets of this network namespace, from the kernel's own list. */
+/* Listening path sockets of this network namespace, from the kernel's own list: absolute names as
+ * they were bound (by then perhaps removed, or in another mount namespace).  0 or -errno. */
 int oc_os_listening_sockets(struct oc_strv *paths);
 
 #endif

@@ -11,7 +11,8 @@ char *oc_path_join(const char *dir, const char *name);       /* new, or NULL: no
 char *oc_path_parent(const char *path);                      /* new; "/" for "/x" and "/" */
 const char *oc_path_base(const char *path);                  /* borrowed */
 /* realpath(3) of the longest existing prefix, with the missing rest appended as it stands.
- * *missing tells whether there was a rest.  0 or -errno. */
+ * *missing tells whether there was a rest.  A link that points nowhere is followed too: the result
+ * is where it points.  0 or -errno. */
 int oc_path_resolve(const char *path, char **out, bool *missing);
 
 #endif

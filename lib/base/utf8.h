@@ -6,7 +6,8 @@
 
 bool oc_utf8_valid(const char *s, size_t len);
 /* Append text for a log or a terminal: control characters, C1, ESC, bidi controls, zero-width
- * characters and invalid bytes become \xNN or \u{N}; newline becomes \n unless keep_lines. */
+ * characters and invalid bytes become \xNN or \u{N}; newline becomes \n unless keep_lines,
+ * which keeps tabs too.  Backslashes stay, so that escaping twice changes nothing. */
 int oc_text_escape(struct oc_buf *out, const char *s, size_t len, bool keep_lines);
 /* Append text quoted for a POSIX shell, only where it has to be. */
 int oc_shell_quote(struct oc_buf *out, const char *s);
