@@ -13,6 +13,7 @@ struct oc_store {
 	oc_context *ctx;
 	struct sqlite3 *db;
 	int state_fd; /* the state directory */
+	char *dir;    /* its real path */
 };
 
 /* Pin: plan.json written once (link), the row beside it.  OC_EEXISTS when another digest is there.
@@ -25,12 +26,24 @@ int oc_store_attempt(oc_store *store, const char *run, int64_t *number, oc_error
 /* One event of a run's history; data is taken (NULL: {}). */
 int oc_store_event(oc_store *store, const char *run, const char *type, json_t *data, oc_error **err);
 /* state: planned pinned launched held started proved running stopping exited failed run_lost unknown;
- * error may be NULL. */
+ * error may be NULL.  A transition is an event ("state") of the history too. */
 int oc_store_state(oc_store *store, const char *run, const char *state, const oc_error *error, oc_error **err);
 /* The end: exit.json and proved as they are on disk, copied into the row; idempotent. */
 int oc_store_finish(oc_store *store, const char *run, oc_error **err);
 /* A directory descriptor of runs/<id>, made 0700 when `make`. */
 int oc_store_run_dir(oc_store *store, const char *run, bool make, oc_error **err);
+
+/* The one run that an id, or a prefix of it, names; OC_EINVAL when several do, OC_ENOTFOUND when none. */
+#define OC_RUN_ID_SIZE 33
+int oc_store_resolve(oc_store *store, const char *prefix, char id[OC_RUN_ID_SIZE], oc_error **err);
+bool oc_run_id_valid(const char *id); /* [a-z0-9]{8,32} */
+
+/* For recovery.  Ids and states of the runs that are not over, oldest first: [{"id","state","pinned"}…], *list new. */
+int oc_store_unfinished(oc_store *store, json_t **list, oc_error **err);
+/* Remove a row that was planned and never pinned; a pinned one is left alone (OC_EEXISTS). */
+int oc_store_forget(oc_store *store, const char *run, oc_error **err);
+/* The lock under which runs are settled; a descriptor to close.  Waits (bounded): OC_ETIME. */
+int oc_store_recovery_lock(oc_store *store, oc_error **err);
 
 /* Verdicts of provider checks.  key: canonical identity (provider, engine, versions, boot).  Green lasts
  * 24 h, red until a check is green.  *found false: none, or too old. */

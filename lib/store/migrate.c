@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The schema, as the steps that lead to it.  A step that was released is never changed: what a later version
+ * needs is a new step.  PRAGMA user_version tells how many were taken; all that are missing are taken in one
+ * transaction, so a process killed inside leaves the older store as it was. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "store/sql.h"
+
+#define APPLICATION_ID 0x4f437374 /* "OCst": a database of something else is refused, not migrated */
+
+static const char *const version_1[] = {
+	"PRAGMA application_id=1329820532",
+	"CREATE TABLE runs (id TEXT PRIMARY KEY NOT NULL, kind TEXT NOT NULL, work TEXT, binding TEXT, command TEXT NOT NULL, "
+	"state TEXT NOT NULL, error TEXT, created_ms INTEGER NOT NULL, ended_ms INTEGER, digest TEXT, proved TEXT, exit TEXT)",
+	"CREATE INDEX runs_created ON runs (created_ms)",
+	"CREATE TABLE pins (run TEXT PRIMARY KEY NOT NULL REFERENCES runs (id) ON DELETE CASCADE, digest TEXT NOT NULL, "
+	"text TEXT NOT NULL)",
+	"CREATE TABLE attempts (run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE, number INTEGER NOT NULL, "
+	"at_ms INTEGER NOT NULL, PRIMARY KEY (run, number))",
+	"CREATE TABLE events (run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE, seq INTEGER NOT NULL, "
+	"at_ms INTEGER NOT NULL, type TEXT NOT NULL, data TEXT NOT NULL, PRIMARY KEY (run, seq))",
+	/* "write-once" is kept by the database too, not by its callers alone */
+	"CREATE TRIGGER pins_once BEFORE UPDATE ON pins BEGIN SELECT RAISE(ABORT, 'a pin is written once'); END",
+	NULL,
+};
+static const char *const version_2[] = {
+	"CREATE TABLE verdicts (provider TEXT NOT NULL, key TEXT NOT NULL, ok INTEGER NOT NULL, checks TEXT NOT NULL, "
+	"at_ms INTEGER NOT NULL, PRIMARY KEY (provider, key))",
+	/* recovery walks what is not over, among years of what is */
+	"CREATE INDEX runs_unfinished ON runs (state) WHERE state NOT IN ('exited', 'failed', 'run_lost')",
+	NULL,
+};
+static const char *const *const versions[OC_STORE_SCHEMA] = { version_1, version_2 };
+
+const char *oc_store_migration(int version, size_t statement)
+{
+	return version >= 1 && version <= OC_STORE_SCHEMA ? versions[version - 1][statement] : NULL;
+}
+
+static int apply(oc_store *store, const char *sql, oc_error **err)
+{
+	char text[768];
+	bool strict = sqlite3_libversion_number() >= 3037000 && strncmp(sql, "CREATE TABLE", 12) == 0;
+	size_t n = strlen(sql);
+
+	if (!strict)
+		return oc_sql_run(store, err, sql, "");
+	if (n + 8 > sizeof(text))
+		return oc_fail(err, OC_EFAILED, 0, "a statement of the schema is too long");
+	memcpy(text, sql, n);
+	memcpy(text + n, " STRICT", 8);
+	return oc_sql_run(store, err, text, "");
+}
+
+static int number(oc_store *store, const char *sql, int64_t *out, oc_error **err)
+{
+	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *statement = NULL;
+	int rc = oc_sql_prepare(store, &statement, err, sql, "");
+
+	if (rc == 0)
+		rc = oc_sql_step(store, statement, err);
+	if (rc > 0)
+		*out = sqlite3_column_int64(statement, 0);
+	return rc < 0 ? rc : 0;
+}
+
+static int refuse(oc_store *store, int64_t version, oc_error **err)
+{
+	oc_cleanup(oc_freep) char *path = oc_path_join(store->dir, OC_STORE_FILE);
+
+	if (version < 0)
+		return oc_store_fail(err, OC_EIO, EINVAL, path, "open-conduit --help",
+				     "this is the database of another program; give Open Conduit a state directory of its own");
+	return oc_store_fail(err, OC_EVERSION, 0, path, "open-conduit --version",
+			     "the store has schema %lld, written by a newer Open Conduit; this one knows %d: use the newer one",
+			     (long long)version, OC_STORE_SCHEMA);
+}
+
+static int step_to(oc_store *store, int version, oc_error **err)
+{
+	char pragma[40] = "PRAGMA user_version=0";
+	const char *sql;
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; rc >= 0 && (sql = oc_store_migration(version, i)); i++)
+		rc = apply(store, sql, err);
+	pragma[strlen(pragma) - 1] = (char)('0' + version);
+	return rc < 0 ? rc : oc_sql_run(store, err, pragma, "");
+}
+
+static int all_steps(oc_store *store, oc_error **err)
+{
+	int64_t version = 0, application = 0, objects = 0;
+	int rc = number(store, "PRAGMA user_version", &version, err);
+
+	/* Read again inside the transaction: another process may have migrated in between. */
+	if (rc == 0)
+		rc = number(store, "PRAGMA application_id", &application, err);
+	if (rc == 0)
+		rc = number(store, "SELECT count(*) FROM sqlite_master", &objects, err);
+	if (rc < 0)
+		return rc;
+	if (version > 0 ? application != APPLICATION_ID : objects > 0)
+		return refuse(store, -1, err);
+	if (version < 0 || version > OC_STORE_SCHEMA)
+		return refuse(store, version, err);
+	while (rc >= 0 && version < OC_STORE_SCHEMA)
+		rc = step_to(store, (int)++version, err);
+	return rc;
+}
+
+/* The version says the tables are there; a store where they are not is damaged, not empty. */
+static int tables(oc_store *store, oc_error **err)
+{
+	int64_t n = 0;
+	int rc = number(store,
+			"SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
+			"('runs', 'pins', 'attempts', 'events', 'verdicts')", &n, err);
+
+	if (rc == 0 && n != 5)
+		return oc_sql_fail(store, SQLITE_CORRUPT, err);
+	return rc;
+}
+
+int oc_store_migrate(oc_store *store, oc_error **err)
+{
+	int64_t version = 0;
+	int rc = number(store, "PRAGMA user_version", &version, err);
+
+	if (rc == 0 && version != OC_STORE_SCHEMA) {
+		rc = oc_sql_begin(store, true, err);
+		if (rc >= 0)
+			rc = oc_sql_end(store, all_steps(store, err), err);
+	}
+	return rc < 0 ? rc : tables(store, err);
+}

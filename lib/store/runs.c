@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What changes about a run: attempts, events, states, its end.  What is shown of it is in record.c. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "base/fd.h"
+#include "base/time.h"
+#include "store/sql.h"
+
+#define RECOVERY_LOCK "recover.lock"
+#define RECORD_MAX (1u << 20)
+#define EVENTS_MAX 100000 /* of one run: no host loops its way into a full disk */
+
+static int no_run(const char *run, oc_error **err)
+{
+	return oc_store_fail(err, OC_ENOTFOUND, 0, run, "open-conduit runs list", "there is no run %s", run);
+}
+
+int oc_store_resolve(oc_store *store, const char *prefix, char id[OC_RUN_ID_SIZE], oc_error **err)
+{
+	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
+	size_t n = prefix ? strspn(prefix, "abcdefghijklmnopqrstuvwxyz0123456789") : 0;
+	const char *first;
+	int rc;
+
+	if (n == 0 || prefix[n] || n >= OC_RUN_ID_SIZE)
+		return oc_store_fail(err, OC_EINVAL, 0, prefix, "open-conduit runs list", "a run id is 8 to 32 of a-z and 0-9");
+	rc = oc_sql_prepare(store, &st, err,
+			    "SELECT id FROM runs WHERE id >= ?1 AND id < ?1 || '{' ORDER BY id = ?1 DESC, id LIMIT 2", "s", prefix);
+	if (rc == 0)
+		rc = oc_sql_step(store, st, err);
+	if (rc == 0)
+		return no_run(prefix, err);
+	first = rc > 0 ? oc_sql_text(st, 0) : NULL;
+	if (rc < 0 || !first || !oc_run_id_valid(first))
+		return rc < 0 ? rc : first ? oc_sql_fail(store, SQLITE_CORRUPT, err) : oc_nomem(err);
+	memcpy(id, first, strlen(first) + 1);
+	rc = strcmp(id, prefix) == 0 ? 0 : oc_sql_step(store, st, err);
+	if (rc > 0)
+		return oc_store_fail(err, OC_EINVAL, 0, prefix, "open-conduit runs list", "more than one run begins with %s", prefix);
+	return rc;
+}
+
+int oc_store_attempt(oc_store *store, const char *run, int64_t *number, oc_error **err)
+{
+	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
+	int rc = oc_sql_begin(store, true, err);
+
+	if (rc < 0)
+		return rc;
+	rc = oc_sql_run(store, err, "INSERT INTO attempts (run, number, at_ms) SELECT id, "
+			"(SELECT coalesce(max(number), 0) + 1 FROM attempts WHERE run = runs.id), ? FROM runs WHERE id = ?", "is",
+			oc_wall_ms(), run);
+	if (rc == 0)
+		rc = no_run(run, err);
+	if (rc > 0)
+		rc = oc_sql_prepare(store, &st, err, "SELECT max(number) FROM attempts WHERE run = ?", "s", run);
+	if (rc >= 0)
+		rc = oc_sql_step(store, st, err);
+	if (rc > 0)
+		*number = sqlite3_column_int64(st, 0);
+	oc_sql_finalizep(&st);
+	rc = oc_sql_end(store, rc, err);
+	return rc < 0 ? rc : 0;
+}
+
+static int add_event(oc_store *store, const char *run, const char *type, const char *data, oc_error **err)
+{
+	int rc = oc_sql_run(store, err, "INSERT INTO events (run, seq, at_ms, type, data) SELECT id, "
+			    "(SELECT coalesce(max(seq), 0) + 1 FROM events WHERE run = runs.id), ?, ?, ? FROM runs WHERE id = ? "
+			    "AND (SELECT coalesce(max(seq), 0) FROM events WHERE run = runs.id) < ?", "isssi", oc_wall_ms(), type, data,
+			    run, (int64_t)EVENTS_MAX);
+
+	return rc == 0 ? oc_store_fail(err, OC_ENOTFOUND, 0, run, "open-conduit runs list",
+				       "there is no run %s, or its history is full", run) : rc;
+}
+
+int oc_store_event(oc_store *store, const char *run, const char *type, json_t *data, oc_error **err)
+{
+	oc_cleanup(oc_json_decrefp) json_t *taken = data;
+	oc_cleanup(oc_freep) char *text = taken ? json_dumps(taken, JSON_COMPACT) : strdup("{}");
+	int rc;
+
+	if (!text)
+		return oc_nomem(err);
+	if (strlen(text) > RECORD_MAX)
+		return oc_fail(err, OC_ELIMIT, 0, "an event's data is at most 1 MiB");
+	rc = oc_sql_begin(store, false, err);
+	if (rc >= 0)
+		rc = oc_sql_end(store, add_event(store, run, type, text, err), err);
+	return rc < 0 ? rc : 0;
+}
+
+static bool state_ended(const char *state)
+{
+	return strcmp(state, "exited") == 0 || strcmp(state, "failed") == 0 || strcmp(state, "run_lost") == 0;
+}
+
+static int set_state(oc_store *store, const char *run, const char *state, const char *error, int64_t ended_ms, oc_error **err)
+{
+	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
+	oc_cleanup(oc_json_decrefp) json_t *data = NULL;
+	oc_cleanup(oc_freep) char *text = NULL;
+	int rc = oc_sql_prepare(store, &st, err, "SELECT 1 FROM runs WHERE id = ? AND state = ? AND error IS ?", "sss", run, state,
+				error);
+
+	if (rc == 0)
+		rc = oc_sql_step(store, st, err);
+	if (rc != 0) /* as it was: recovery may say the same thing at each start without filling the history */
+		return rc;
+	rc = oc_sql_run(store, err, "UPDATE runs SET state = ?1, error = ?2, ended_ms = CASE WHEN ?3 = 0 THEN NULL "
+			"ELSE coalesce(ended_ms, ?3) END WHERE id = ?4", "ssis", state, error, state_ended(state) ? ended_ms : (int64_t)0, run);
+	if (rc <= 0)
+		return rc < 0 ? rc : no_run(run, err);
+	data = json_object();
+	if (!oc_json_set_string(data, "state", state) ||
+	    !oc_json_set(data, "error", error ? json_loads(error, 0, NULL) : json_null()) ||
+	    !(text = json_dumps(data, JSON_COMPACT)))
+		return oc_nomem(err);
+	return add_event(store, run, "state", text, err);
+}
+
+static bool state_known(const char *state)
+{
+	static const char *const known[] = { "planned", "pinned", "launched", "held", "started", "proved", "running", "stopping",
+		"exited", "failed", "run_lost", "unknown" };
+	size_t i;
+
+	for (i = 0; state && i < OC_COUNT(known); i++)
+		if (strcmp(known[i], state) == 0)
+			return true;
+	return false;
+}
+
+int oc_store_state(oc_store *store, const char *run, const char *state, const oc_error *error, oc_error **err)
+{
+	oc_cleanup(oc_json_decrefp) json_t *json = error ? oc_error_to_json(error) : NULL;
+	oc_cleanup(oc_freep) char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+	int rc;
+
+	if (!state_known(state))
+		return oc_fail(err, OC_EINVAL, 0, "there is no such state of a run");
+	if (error && !text)
+		return oc_nomem(err);
+	rc = oc_sql_begin(store, true, err);
+	if (rc >= 0)
+		rc = oc_sql_end(store, set_state(store, run, state, text, oc_wall_ms(), err), err);
+	return rc < 0 ? rc : 0;
+}
+
+/* A record of the guard's as text, checked to be JSON; *text stays NULL when there is none. */
+static int read_record(int dir, const char *name, char **text, json_t **json, oc_error **err)
+{
+	struct oc_buf b;
+	int rc;
+
+	oc_buf_init(&b, RECORD_MAX + 1);
+	rc = oc_read_file(dir, name, RECORD_MAX, &b);
+	if (rc == -ENOENT) {
+		oc_buf_free(&b);
+		return 0;
+	}
+	if (rc < 0)
+		rc = rc == -ENOMEM ? oc_nomem(err) : oc_fail(err, OC_EIO, rc > -4096 ? -rc : EIO, "%s can't be read", name);
+	else
+		rc = oc_json_parse(b.data ? b.data : "", b.len, RECORD_MAX, name, json, err);
+	if (rc >= 0 && !(*text = json_dumps(*json, JSON_COMPACT)))
+		rc = oc_nomem(err);
+	oc_buf_free(&b);
+	return rc < 0 ? rc : 0;
+}
+
+static const char *end_state(const json_t *record)
+{
+	const char *state = oc_json_text(record, "state");
+
+	if (!state || strcmp(state, "run_lost") == 0)
+		return "run_lost";
+	return strcmp(state, "refused") == 0 || strcmp(state, "unavailable") == 0 ? "failed" : "exited";
+}
+
+static int finish_rows(oc_store *store, const char *run, const char *proved, const char *text, const json_t *record,
+		       oc_error **err)
+{
+	const json_t *error = json_object_get(record, "error");
+	oc_cleanup(oc_freep) char *error_text = json_is_object(error) ? json_dumps(error, JSON_COMPACT) : NULL;
+	int64_t ended = oc_json_integer(record, "ended", oc_wall_ms());
+	int rc;
+
+	if (json_is_object(error) && !error_text)
+		return oc_nomem(err);
+	rc = oc_sql_run(store, err, "UPDATE runs SET proved = coalesce(?, proved), exit = ? WHERE id = ?", "sss", proved, text, run);
+	if (rc <= 0)
+		return rc < 0 ? rc : no_run(run, err);
+	return set_state(store, run, end_state(record), error_text, ended, err);
+}
+
+/* The record is of this run and of its pin, or it is not its record. */
+static int check_record(oc_store *store, const char *run, const json_t *record, oc_error **err)
+{
+	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
+	const char *of = oc_json_text(record, "run"), *digest = oc_json_text(record, "digest"), *pin;
+	int rc = oc_sql_prepare(store, &st, err, "SELECT digest FROM pins WHERE run = ?", "s", run);
+
+	if (rc == 0)
+		rc = oc_sql_step(store, st, err);
+	if (rc <= 0)
+		return rc < 0 ? rc : no_run(run, err);
+	pin = oc_sql_text(st, 0);
+	if (!of || strcmp(of, run) != 0 || !digest || !pin || strcmp(digest, pin) != 0)
+		return oc_refuse(err, "pin_mismatch", "exit.json", "open-conduit runs get",
+				 "the exit record in the directory of run %s is not of this run's pin", run);
+	return 0;
+}
+
+int oc_store_finish(oc_store *store, const char *run, oc_error **err)
+{
+	oc_cleanup(oc_closep) int dir = oc_store_run_dir(store, run, false, err);
+	oc_cleanup(oc_json_decrefp) json_t *record = NULL, *proof = NULL;
+	oc_cleanup(oc_freep) char *text = NULL;
+	oc_cleanup(oc_freep) char *proved = NULL;
+	int rc;
+
+	if (dir < 0)
+		return dir;
+	rc = read_record(dir, "exit.json", &text, &record, err);
+	if (rc == 0 && !text)
+		return oc_store_fail(err, OC_ENOTFOUND, ENOENT, "exit.json", "open-conduit runs get", "run %s has no exit record", run);
+	if (rc == 0)
+		rc = check_record(store, run, record, err);
+	if (rc == 0)
+		rc = read_record(dir, "proved", &proved, &proof, err);
+	if (rc < 0)
+		return rc;
+	oc_fault("finish");
+	rc = oc_sql_begin(store, true, err);
+	if (rc >= 0)
+		rc = oc_sql_end(store, finish_rows(store, run, proved, text, record, err), err);
+	return rc < 0 ? rc : 0;
+}
+
+int oc_store_forget(oc_store *store, const char *run, oc_error **err)
+{
+	int rc = oc_sql_begin(store, true, err);
+
+	if (rc < 0)
+		return rc;
+	rc = oc_sql_run(store, err, "DELETE FROM runs WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM pins WHERE run = ?1)", "s", run);
+	rc = oc_sql_end(store, rc, err);
+	if (rc == 0)
+		return oc_store_fail(err, OC_EEXISTS, 0, run, "open-conduit runs get", "run %s is pinned, or not there", run);
+	return rc < 0 ? rc : 0;
+}
+
+int oc_store_unfinished(oc_store *store, json_t **list, oc_error **err)
+{
+	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
+	oc_cleanup(oc_json_decrefp) json_t *out = json_array();
+	int rc = oc_sql_prepare(store, &st, err, "SELECT id, state, EXISTS (SELECT 1 FROM pins WHERE run = id) FROM runs "
+				"WHERE state NOT IN ('exited', 'failed', 'run_lost') ORDER BY created_ms, id", "");
+
+	while (rc >= 0 && (rc = oc_sql_step(store, st, err)) > 0) {
+		json_t *row = json_object();
+		bool ok = oc_json_set_string(row, "id", oc_sql_text(st, 0)) && oc_json_set_string(row, "state", oc_sql_text(st, 1)) &&
+			  oc_json_set(row, "pinned", json_boolean(sqlite3_column_int(st, 2)));
+
+		if (!ok)
+			json_decref(row);
+		if (!ok || !oc_json_append(out, row))
+			return oc_nomem(err);
+	}
+	if (rc < 0)
+		return rc;
+	*list = oc_steal(out);
+	return *list ? 0 : oc_nomem(err);
+}
+
+int oc_store_recovery_lock(oc_store *store, oc_error **err)
+{
+	int fd = openat(store->state_fd, RECOVERY_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	int tries;
+
+	if (fd < 0)
+		return oc_store_fail(err, OC_EIO, errno, store->dir, "ls -la", "the recovery lock can't be opened");
+	for (tries = 0; tries < 1000; tries++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return fd;
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			break;
+		usleep(10000);
+	}
+	oc_close(fd);
+	return oc_store_fail(err, OC_ETIME, EBUSY, store->dir, "fuser recover.lock",
+			     "another process is recovering the runs and hasn't finished within ten seconds");
+}

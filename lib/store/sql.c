@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/path.h"
+#include "base/utf8.h"
+#include "store/sql.h"
+
+int oc_store_fail(oc_error **err, int code, int errnum, const char *subject, const char *fix, const char *fmt, ...)
+{
+	oc_cleanup(oc_json_decrefp) json_t *json = json_object();
+	struct oc_buf message;
+	va_list args;
+	char text[1024];
+	bool ok;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	oc_buf_init(&message, 4 * sizeof(text));
+	if (oc_text_escape(&message, text, strlen(text), false) < 0) {
+		oc_buf_free(&message);
+		return oc_nomem(err);
+	}
+	ok = oc_json_set_string(json, "reason", NULL) && oc_json_set_string(json, "subject", subject) &&
+	     oc_json_set_string(json, "message", message.data ? message.data : "") && oc_json_set_string(json, "fix", fix) &&
+	     oc_json_set(json, "code", json_integer(code)) && oc_json_set(json, "errno", json_integer(errnum)) &&
+	     oc_json_set(json, "more", json_array());
+	oc_buf_free(&message);
+	return ok ? oc_error_from_json(err, json) : oc_nomem(err);
+}
+
+/* What to paste when state.db can't be used: it goes aside with its log and the marker that it existed, and
+ * recovery finds what was pinned in runs/ again. */
+static int damaged(oc_store *store, int rc, oc_error **err)
+{
+	oc_cleanup(oc_freep) char *path = oc_path_join(store->dir, OC_STORE_FILE);
+	struct oc_buf fix;
+	int code;
+
+	oc_buf_init(&fix, 65536);
+	if (!path || oc_buf_puts(&fix, "cd ") < 0 || oc_shell_quote(&fix, store->dir) < 0 ||
+	    oc_buf_puts(&fix, " && mkdir damaged && mv -n " OC_STORE_FILE "* " OC_STORE_LOCK " damaged/") < 0) {
+		oc_buf_free(&fix);
+		return oc_nomem(err);
+	}
+	code = oc_store_fail(err, OC_EIO, EIO, path, fix.data,
+			     "the store is damaged (%s): nothing was changed in it, and nothing runs until it is restored or put "
+			     "aside; what stands in runs/ is found again, the rest of the history is then only in the damaged file",
+			     sqlite3_errstr(rc));
+	oc_buf_free(&fix);
+	return code;
+}
+
+int oc_sql_fail(oc_store *store, int rc, oc_error **err)
+{
+	oc_cleanup(oc_freep) char *path = oc_path_join(store->dir, OC_STORE_FILE);
+	int errnum = store->db ? sqlite3_system_errno(store->db) : 0;
+
+	switch (rc & 0xff) {
+	case SQLITE_NOMEM:
+		return oc_nomem(err);
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return damaged(store, rc, err);
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return oc_store_fail(err, OC_ETIME, EBUSY, path, "fuser state.db",
+				     "another process has held the store for more than ten seconds");
+	case SQLITE_FULL:
+		return oc_store_fail(err, OC_EIO, ENOSPC, path, "df -h .",
+				     "the disk is full; nothing that was recorded is lost: free some space");
+	case SQLITE_READONLY:
+	case SQLITE_CANTOPEN:
+	case SQLITE_PERM:
+		return oc_store_fail(err, OC_EIO, errnum ? errnum : EACCES, path, "ls -la",
+				     "the store can't be opened for writing (%s)", sqlite3_errstr(rc));
+	default:
+		return oc_store_fail(err, OC_EIO, errnum ? errnum : EIO, path, NULL, "the store failed: %s",
+				     store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(rc));
+	}
+}
+
+static int bind_one(sqlite3_stmt *statement, int index, char type, va_list *args)
+{
+	const char *text;
+
+	if (type == 'i')
+		return sqlite3_bind_int64(statement, index, va_arg(*args, int64_t));
+	text = va_arg(*args, const char *);
+	if (!text)
+		return sqlite3_bind_null(statement, index);
+	return sqlite3_bind_text(statement, index, text, -1, SQLITE_TRANSIENT);
+}
+
+static int prepare(oc_store *store, sqlite3_stmt **out, oc_error **err, const char *sql, const char *types, va_list *args)
+{
+	sqlite3_stmt *statement = NULL;
+	int rc = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL);
+	int i;
+
+	for (i = 0; rc == SQLITE_OK && types[i]; i++)
+		rc = bind_one(statement, i + 1, types[i], args);
+	if (rc != SQLITE_OK) {
+		rc = oc_sql_fail(store, rc, err);
+		sqlite3_finalize(statement);
+		return rc;
+	}
+	*out = statement;
+	return 0;
+}
+
+int oc_sql_prepare(oc_store *store, sqlite3_stmt **out, oc_error **err, const char *sql, const char *types, ...)
+{
+	va_list args;
+	int rc;
+
+	va_start(args, types);
+	rc = prepare(store, out, err, sql, types, &args);
+	va_end(args);
+	return rc;
+}
+
+int oc_sql_step(oc_store *store, sqlite3_stmt *statement, oc_error **err)
+{
+	int rc = sqlite3_step(statement);
+
+	if (rc == SQLITE_ROW)
+		return 1;
+	return rc == SQLITE_DONE ? 0 : oc_sql_fail(store, rc, err);
+}
+
+int oc_sql_run(oc_store *store, oc_error **err, const char *sql, const char *types, ...)
+{
+	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *statement = NULL;
+	va_list args;
+	int rc;
+
+	va_start(args, types);
+	rc = prepare(store, &statement, err, sql, types, &args);
+	va_end(args);
+	if (rc < 0)
+		return rc;
+	while ((rc = oc_sql_step(store, statement, err)) > 0)
+		;
+	return rc < 0 ? rc : sqlite3_changes(store->db);
+}
+
+void oc_sql_finalizep(sqlite3_stmt **statement)
+{
+	sqlite3_finalize(*statement);
+	*statement = NULL;
+}
+
+const char *oc_sql_text(sqlite3_stmt *statement, int column)
+{
+	return (const char *)sqlite3_column_text(statement, column);
+}
+
+int oc_sql_begin(oc_store *store, bool durable, oc_error **err)
+{
+	int rc = oc_sql_run(store, err, durable ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL", "");
+
+	return rc < 0 ? rc : oc_sql_run(store, err, "BEGIN IMMEDIATE", "");
+}
+
+int oc_sql_end(oc_store *store, int rc, oc_error **err)
+{
+	int end = rc < 0 ? rc : oc_sql_run(store, err, "COMMIT", "");
+
+	/* A failed COMMIT leaves the transaction open; SQLite may also have rolled back already, which is no error. */
+	if (end < 0 && !sqlite3_get_autocommit(store->db))
+		sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+	return end < 0 ? end : rc;
+}
