@@ -7,7 +7,9 @@
 #include "base/error.h"
 
 /* Start a program with posix_spawn: default dispositions, empty signal mask, nothing inherited
- * but the descriptors named, everything else closed. */
+ * but the descriptors named, everything else closed; 0 to 2 are /dev/null where not named.  OC_ENOTFOUND
+ * when path or cwd does not exist.  pidfd goes to oc_loop_add_child(): where the embedder ignores SIGCHLD and
+ * the child is gone already, it is a descriptor that only makes that report "status unknown". */
 struct oc_spawn {
 	const char *path;        /* absolute; argv[0] when NULL */
 	char *const *argv;

@@ -15,7 +15,7 @@ struct oc_source;
 
 #define OC_READ 1u
 #define OC_WRITE 2u
-#define OC_HANGUP 4u /* reported, never asked for */
+#define OC_HANGUP 4u /* reported, never asked for, and again until the source is freed: also when no events are wanted */
 
 typedef void (*oc_io_fn)(int fd, unsigned events, void *userdata);
 typedef void (*oc_timer_fn)(void *userdata);

@@ -31,10 +31,14 @@ void oc_conn_free(struct oc_conn *conn); /* NULL allowed; outstanding calls are 
 
 /* Exactly one of result and err is set, unless both are NULL (result JSON null). */
 typedef void (*oc_reply_fn)(const json_t *result, const oc_error *err, void *userdata);
-/* params is taken, also on failure; NULL: none.  timeout_ms < 0: none. */
+/* params is taken, also on failure; NULL: none.  timeout_ms < 0: none.  fn never runs inside the call; a call
+ * out of time is answered OC_ETIME and still counts as outstanding until its answer came.  OC_ELIMIT (errno
+ * ENOBUFS when the other side does not read): nothing was sent, the connection goes on. */
 int oc_conn_call(struct oc_conn *conn, const char *method, json_t *params, int64_t timeout_ms, oc_reply_fn fn,
 		 void *userdata, oc_error **err);
 int oc_conn_notify(struct oc_conn *conn, const char *method, json_t *params, oc_error **err);
+/* OC_EINVAL: no such request, or answered already; OC_ECLOSED; OC_ELIMIT: longer than a line may be (answer
+ * with an error then).  Answers that the other side does not read end the connection. */
 int oc_conn_reply(struct oc_conn *conn, json_int_t id, json_t *result_taken);
 int oc_conn_reply_error(struct oc_conn *conn, json_int_t id, const oc_error *error);
 size_t oc_conn_pending(const struct oc_conn *conn); /* bytes not yet accepted by the kernel */
