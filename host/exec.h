@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One command under a policy, in three parts: what the flags ask for (cmd_exec.c), the policy they make
+ * (exec_policy.c) and the run itself, its streams and signals (exec_run.c). */
+#ifndef HOST_EXEC_H
+#define HOST_EXEC_H
+
+#include "host.h"
+
+struct words {
+	const char **v; /* NULL-terminated */
+	size_t n;
+};
+
+struct exec_secret {
+	const char *name;
+	char *value; /* read before anything is planned, so that a missing one costs nothing */
+	size_t len;
+};
+
+struct exec_args {
+	const char *sandbox, *policy_file, *container;
+	bool unsandboxed, clone;
+	struct words write, read, deny, allow, env, secret;
+	const char *limit; /* the first of --cpus, --memory, --pids that was given */
+	long long timeout_ms;
+	char **command;
+	struct exec_secret *secrets;
+	char *cwd, *policy;
+};
+
+/* The policy's text into a->policy: the file's, or one made of the flags.  0, or said why and negative. */
+int exec_policy(struct host *h, struct exec_args *a);
+/* A policy file that the run could write would decide about the next run.  0, or said so and negative. */
+int exec_policy_protected(struct host *h, oc_broker *broker, const struct exec_args *a, const oc_request *request);
+/* A path of a flag: relative ones are made absolute against cwd, nothing else is touched.  New or NULL. */
+char *exec_path(const char *cwd, const char *path);
+
+/* Values of --secret.  0, or said why and negative. */
+int exec_secrets(struct host *h, struct exec_args *a);
+void exec_secrets_free(struct exec_args *a);
+
+/* Perform it; the exit status. */
+int exec_run(struct host *h, oc_broker *broker, const oc_request *request, const struct exec_args *a);
+
+/* Signals as bytes on a descriptor.  -1 when that can't be. */
+int exec_signals(void);
+
+#endif

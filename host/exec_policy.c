@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "exec.h"
+
+#define POLICY_MAX (1u << 20)
+
+char *exec_path(const char *cwd, const char *path)
+{
+	struct text t = { 0 };
+	bool placeholder = path[0] == '/' || path[0] == '~' || path[0] == '{';
+
+	if (!placeholder) {
+		while (!strncmp(path, "./", 2))
+			path += 2;
+		text_puts(&t, cwd);
+		if (strcmp(path, ".") != 0 && *path) {
+			if (t.len > 1)
+				text_puts(&t, "/");
+			text_puts(&t, path);
+		}
+	} else {
+		text_puts(&t, path);
+	}
+	/* Shells complete a directory's name with a slash. */
+	if (!t.failed && t.len > 1 && t.data[t.len - 1] == '/' && t.data[t.len - 2] != '/')
+		t.data[--t.len] = 0;
+	if (t.failed) {
+		text_free(&t);
+		return NULL;
+	}
+	return t.data;
+}
+
+/* False: a name that no policy can hold; said so. */
+static bool add_path(struct host *h, json_t *list, const struct exec_args *a, const char *flag, const char *path)
+{
+	char *absolute = exec_path(a->cwd, path);
+	int rc = absolute ? json_array_append_new(list, json_string(absolute)) : -1;
+
+	if (rc < 0) {
+		struct refusal r = { "sandbox_config", flag, "the path is not UTF-8, so no policy can name it",
+				     "rename it, or grant its parent directory" };
+
+		host_refuse(h, "not run", &r);
+	}
+	free(absolute);
+	return rc == 0;
+}
+
+static bool add_paths(struct host *h, json_t *list, const struct exec_args *a, const char *flag, const struct words *paths)
+{
+	for (size_t i = 0; i < paths->n; i++)
+		if (!add_path(h, list, a, flag, paths->v[i]))
+			return false;
+	return true;
+}
+
+static int policy_of_flags(struct host *h, struct exec_args *a)
+{
+	json_t *write = json_array(), *allow = json_array(), *deny = json_array(), *hosts = json_array();
+	json_t *policy = json_pack("{s:o,s:{s:o,s:o},s:{s:o}}", "write", write, "read", "allow", allow, "deny", deny, "network",
+				   "allow", hosts);
+	bool good = policy && !json_array_append_new(write, json_string("{workspace}")) &&
+		    add_paths(h, write, a, "--write", &a->write) && add_paths(h, allow, a, "--read", &a->read) &&
+		    add_paths(h, deny, a, "--deny", &a->deny);
+
+	for (size_t i = 0; good && i < a->allow.n; i++)
+		if (json_array_append_new(hosts, json_string(a->allow.v[i])) < 0) {
+			struct refusal r = { "sandbox_config", "--allow", "the host is not UTF-8",
+					     "write the host in its xn-- form" };
+
+			host_refuse(h, "not run", &r);
+			good = false;
+		}
+	a->policy = good ? json_dumps(policy, JSON_COMPACT) : NULL;
+	json_decref(policy);
+	return a->policy ? 0 : OC_EREFUSED;
+}
+
+int exec_policy(struct host *h, struct exec_args *a)
+{
+	const char *why = NULL;
+
+	if (!a->policy_file)
+		return policy_of_flags(h, a);
+	a->policy = host_read_file(a->policy_file, POLICY_MAX, &why);
+	if (!a->policy) {
+		struct refusal r = { "sandbox_config", a->policy_file, why, "name a file that holds the policy as JSON" };
+
+		host_refuse(h, "not run: the policy can't be read", &r);
+		return OC_EREFUSED;
+	}
+	return 0;
+}
+
+/* Is this name writable for the run?  1, 0 or negative; what can't be told counts as writable. */
+static int may_write(struct host *h, oc_broker *broker, const oc_request *request, const char *path)
+{
+	oc_error *err = NULL;
+	char *text = NULL;
+	json_t *answer;
+	int rc = oc_broker_explain(broker, request, "write", path, &text, &err);
+
+	if (rc < 0) {
+		/* The policy itself is refused: planning would say the same. */
+		host_report(h, "not run", err);
+		oc_error_free(err);
+		return rc;
+	}
+	answer = host_parse(h, "the answer about the policy file", text);
+	rc = json_is_false(json_object_get(answer, "allowed")) ? 0 : 1;
+	json_decref(answer);
+	return rc;
+}
+
+/* The name as it was given, with its directory resolved: a link there could be replaced by the run. */
+static char *name_resolved(const char *cwd, const char *path)
+{
+	char *absolute = exec_path(cwd, path), *slash = absolute ? strrchr(absolute, '/') : NULL, *dir;
+	struct text t = { 0 };
+
+	if (!slash || slash == absolute)
+		return absolute;
+	*slash = 0;
+	dir = realpath(absolute, NULL);
+	if (dir) {
+		text_puts(&t, strcmp(dir, "/") ? dir : "");
+		text_puts(&t, "/");
+		text_puts(&t, slash + 1);
+	}
+	free(dir);
+	free(absolute);
+	return t.data;
+}
+
+int exec_policy_protected(struct host *h, oc_broker *broker, const struct exec_args *a, const oc_request *request)
+{
+	struct refusal r = { "sandbox_denied", a->policy_file,
+			     "the run could write the file its policy comes from, and so decide how the next run is confined",
+			     "keep the policy outside what it makes writable: mv it to ~/.config/open-conduit/" };
+	struct stat st;
+	char *names[2] = { NULL, NULL };
+	int rc = 0;
+
+	/* A pipe holds what was read from it and nothing for a next run. */
+	if (!a->policy_file || stat(a->policy_file, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	names[0] = name_resolved(a->cwd, a->policy_file);
+	names[1] = realpath(a->policy_file, NULL);
+	for (int i = 0; i < 2 && !rc; i++) {
+		rc = names[i] ? may_write(h, broker, request, names[i]) : 1;
+		if (rc == 1) {
+			host_refuse(h, "not run", &r);
+			rc = OC_EREFUSED;
+		}
+	}
+	free(names[0]);
+	free(names[1]);
+	return rc;
+}

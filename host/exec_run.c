@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The run of `exec`: one poll over the library, standard input and signals.
+ *
+ * Standard input and output may be shared with other programs, so their flags stay as they are: input is read only
+ * when poll says there is some, output is written in pieces that a writable pipe takes whole. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "exec.h"
+
+#define INPUT_PIECE 32768
+#define PROGRESS_AFTER_MS 700
+#define RETRY_MS 50
+#define BACKGROUND_MS 500
+#define SECOND_GRACE_MS 500
+
+struct exec {
+	struct host *h;
+	const struct exec_args *args;
+	oc_run *run;
+	char id[40];
+	json_t *record, *error; /* how it ended: one of them */
+	bool running, done;
+	/* input */
+	bool input_open;
+	char piece[INPUT_PIECE];
+	size_t piece_len;
+	/* output */
+	struct filter filters[2];
+	uint64_t next, acked, lost;
+	bool unread; /* our reader has gone: the rest of the output has nowhere to go */
+	/* signals */
+	int wake, signal;
+	unsigned signals;
+	/* progress */
+	const char *phase;
+	bool progress, shown;
+	long long began;
+};
+
+static long long now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void hide_progress(struct exec *x)
+{
+	if (!x->shown)
+		return;
+	x->shown = false;
+	out_put(&x->h->err, "\r\033[K");
+	out_flush(&x->h->err);
+}
+
+static void show_progress(struct exec *x)
+{
+	if (!x->progress || x->running || now_ms() - x->began < PROGRESS_AFTER_MS)
+		return;
+	out_put(&x->h->err, "\r\033[K");
+	out_styled(&x->h->err, STYLE_DIM, x->phase);
+	out_flush(&x->h->err);
+	x->shown = true;
+}
+
+static void phase(struct exec *x, const char *text)
+{
+	if (x->phase == text)
+		return;
+	x->phase = text;
+	if (x->shown)
+		show_progress(x);
+}
+
+static void note(struct exec *x, const char *text)
+{
+	hide_progress(x);
+	out_printf(&x->h->err, "open-conduit: %s\n", text);
+	out_flush(&x->h->err);
+}
+
+/* Ask for the end.  With no guard connected yet nothing has been started and nothing will be: a guard that
+ * no host releases runs nothing. */
+static void stop(struct exec *x, int64_t grace_ms)
+{
+	oc_error *err = NULL;
+
+	if (x->run && oc_run_stop(x->run, grace_ms, &err) < 0)
+		x->done = true;
+	oc_error_free(err);
+}
+
+static void state(oc_run *run, const char *name, const char *json, void *userdata)
+{
+	struct exec *x = userdata;
+
+	(void)run;
+	(void)json;
+	if (x->h->verbose) {
+		hide_progress(x);
+		out_printf(&x->h->err, "open-conduit: %s\n", name);
+		out_flush(&x->h->err);
+	}
+	if (!strcmp(name, "running")) {
+		hide_progress(x);
+		x->running = true;
+	} else if (!strcmp(name, "checking") || !strcmp(name, "held")) {
+		phase(x, "open-conduit: looking through what is granted …");
+	} else if (!strcmp(name, "started")) {
+		phase(x, "open-conduit: starting and proving the sandbox …");
+	}
+}
+
+static void lost(struct exec *x, size_t bytes)
+{
+	hide_progress(x);
+	out_printf(&x->h->err, "open-conduit: %zu bytes of output were dropped: they were not read in time\n", bytes);
+	out_flush(&x->h->err);
+	x->lost += bytes;
+}
+
+static void output(oc_run *run, int stream, uint64_t next, const void *data, size_t len, void *userdata)
+{
+	struct exec *x = userdata;
+	struct out *o = stream == 2 || x->h->json ? &x->h->err : &x->h->out;
+
+	(void)run;
+	x->next = next;
+	if (!data) {
+		lost(x, len);
+		return;
+	}
+	hide_progress(x);
+	if (x->unread && o == &x->h->out)
+		return;
+	if (!out_bytes(o, &x->filters[o == &x->h->err], data, len) && o == &x->h->out) {
+		x->unread = true;
+		stop(x, -1);
+	}
+}
+
+static void ended(oc_run *run, const char *record, void *userdata)
+{
+	struct exec *x = userdata;
+
+	(void)run;
+	x->record = json_loads(record, JSON_ALLOW_NUL, NULL);
+	x->done = true;
+}
+
+static void failed(oc_run *run, const oc_error *err, void *userdata)
+{
+	struct exec *x = userdata;
+
+	(void)run;
+	x->error = host_error_json(err);
+	x->done = true;
+}
+
+static int secret(const char *name, char *value, size_t *len, void *userdata)
+{
+	struct exec *x = userdata;
+
+	for (size_t i = 0; i < x->args->secret.n; i++)
+		if (!strcmp(x->args->secrets[i].name, name)) {
+			memcpy(value, x->args->secrets[i].value, x->args->secrets[i].len);
+			*len = x->args->secrets[i].len;
+			return 0;
+		}
+	return -1;
+}
+
+static void take_signal(struct exec *x)
+{
+	unsigned char number;
+
+	if (read(x->wake, &number, 1) != 1)
+		return;
+	if (!x->signal)
+		x->signal = number;
+	x->signals++;
+	if (x->signals == 1) {
+		stop(x, -1);
+		if (x->h->err.tty && !x->done)
+			note(x, "stopping; once more to kill it sooner");
+	} else if (x->signals == 2) {
+		stop(x, SECOND_GRACE_MS);
+	} else {
+		note(x, "not waiting any longer; its guard ends it");
+		x->done = true;
+	}
+}
+
+/* A job in the background must not be stopped for a terminal's input that is not meant for it. */
+static bool may_read(void)
+{
+	pid_t front = tcgetpgrp(STDIN_FILENO);
+
+	return front < 0 || front == getpgrp();
+}
+
+static void offer_input(struct exec *x)
+{
+	oc_error *err = NULL;
+	int rc;
+
+	if (!x->piece_len)
+		return;
+	rc = oc_run_write(x->run, x->piece, x->piece_len, &err);
+	if (rc >= 0)
+		x->piece_len = 0;
+	else if (rc != OC_ELIMIT)
+		x->input_open = false; /* nobody reads any more; the run tells how it ended */
+	if (rc < 0 && rc != OC_ELIMIT)
+		x->piece_len = 0;
+	oc_error_free(err);
+}
+
+static void end_input(struct exec *x)
+{
+	oc_error *err = NULL;
+
+	x->input_open = false;
+	if (oc_run_write_end(x->run, &err) < 0)
+		oc_error_free(err);
+}
+
+static void read_input(struct exec *x)
+{
+	ssize_t n = read(STDIN_FILENO, x->piece, sizeof(x->piece));
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n <= 0) {
+		end_input(x);
+		return;
+	}
+	x->piece_len = (size_t)n;
+	offer_input(x);
+}
+
+static int wait_time(const struct exec *x)
+{
+	if (x->piece_len)
+		return RETRY_MS;
+	if (x->input_open && x->running && !may_read())
+		return BACKGROUND_MS;
+	return x->progress && !x->running && !x->shown ? PROGRESS_AFTER_MS : -1;
+}
+
+static void acknowledge(struct exec *x)
+{
+	oc_error *err = NULL;
+
+	if (x->next == x->acked || !x->run || x->done)
+		return;
+	x->acked = x->next;
+	if (oc_run_ack(x->run, x->next, &err) < 0)
+		oc_error_free(err);
+}
+
+/* One turn; false when the library itself fails. */
+static bool turn(struct exec *x)
+{
+	bool want = x->input_open && x->running && !x->piece_len && may_read();
+	struct pollfd p[3] = {
+		{ .fd = oc_context_fd(x->h->ctx), .events = POLLIN },
+		{ .fd = x->wake, .events = POLLIN },
+		{ .fd = want ? STDIN_FILENO : -1, .events = POLLIN },
+	};
+	oc_error *err = NULL;
+
+	if (poll(p, 3, wait_time(x)) < 0)
+		return errno == EINTR;
+	if (p[1].revents)
+		take_signal(x);
+	if (!x->done && p[0].revents && oc_context_dispatch(x->h->ctx, &err) < 0) {
+		x->error = host_error_json(err);
+		oc_error_free(err);
+		return false;
+	}
+	acknowledge(x);
+	if (!x->done && x->piece_len)
+		offer_input(x);
+	else if (!x->done && p[2].revents)
+		read_input(x);
+	show_progress(x);
+	return true;
+}
+
+static void finish(struct exec *x)
+{
+	static const struct filter none;
+	oc_error *err = NULL;
+	struct text rest[2] = { { 0 }, { 0 } };
+
+	hide_progress(x);
+	for (int i = 0; i < 2; i++) {
+		struct out *o = i ? &x->h->err : &x->h->out;
+
+		filter_end(&x->filters[i], &rest[i]);
+		x->filters[i] = none;
+		if (o->tty && rest[i].len)
+			out_put(o, rest[i].data);
+		out_flush(o);
+		text_free(&rest[i]);
+	}
+	if (x->record && oc_run_finish(x->run, &err) < 0)
+		host_report(x->h, "the run ended, but what it left could not all be settled", err);
+	oc_error_free(err);
+}
+
+/* A refusal with where its record is, if there is one. */
+static void tell_failure(struct exec *x, const char *what, const json_t *error)
+{
+	const char *log = host_string(x->record, "launch_log");
+	oc_error *err = NULL;
+	char *text = NULL;
+	bool json = x->h->json;
+
+	x->h->json = false; /* exec has one answer of its own */
+	host_report_json(x->h, what, error);
+	x->h->json = json;
+	if (log && *log)
+		out_printf(&x->h->err, "  log    %s\n", log);
+	if (oc_store_run(x->h->store, x->id, &text, &err) >= 0)
+		out_printf(&x->h->err, "  record open-conduit runs get %s\n", x->id);
+	oc_error_free(err);
+	free(text);
+	out_flush(&x->h->err);
+}
+
+static int status_of_record(struct exec *x)
+{
+	const char *how = host_string(x->record, "state");
+	const json_t *error = json_object_get(x->record, "error");
+	int status = (int)json_integer_value(json_object_get(x->record, "status"));
+	int signal = (int)json_integer_value(json_object_get(x->record, "signal"));
+
+	if (how && !strcmp(how, "exited") && status >= 0 && status <= 255)
+		return x->signal ? 128 + x->signal : status;
+	if (how && !strcmp(how, "timeout")) {
+		note(x, "ended: the time of --timeout was over");
+		return EXIT_TIMED_OUT;
+	}
+	if (x->signal)
+		return 128 + x->signal;
+	if (how && !strcmp(how, "signaled") && signal > 0 && signal < 128)
+		return 128 + signal;
+	if (how && !strcmp(how, "stopped")) {
+		if (!x->unread)
+			note(x, "the run was stopped");
+		return 128 + (signal > 0 && signal < 128 ? signal : SIGTERM);
+	}
+	tell_failure(x, how && !strcmp(how, "run_lost") ? "the run was lost" : "not run", error);
+	return EXIT_NOT_RUN;
+}
+
+static int status_of_error(struct exec *x)
+{
+	int number = (int)json_integer_value(json_object_get(x->error, "errno"));
+
+	if (x->signal)
+		return 128 + x->signal;
+	tell_failure(x, x->running ? "the run was lost" : "not run", x->error);
+	return number == ENOENT && !host_string(x->error, "reason") ? 127 : EXIT_NOT_RUN;
+}
+
+static int result(struct exec *x)
+{
+	if (x->record)
+		return status_of_record(x);
+	if (x->error)
+		return status_of_error(x);
+	if (x->signal)
+		return 128 + x->signal;
+	note(x, "the run ended without a record that can be read");
+	return EXIT_NOT_RUN;
+}
+
+static void answer(struct exec *x, int status)
+{
+	json_t *whole = host_answer();
+
+	json_object_set_new(whole, "run", json_string(x->id));
+	json_object_set_new(whole, "exit_status", json_integer(status));
+	json_object_set_new(whole, "record", x->record ? json_incref(x->record) : json_null());
+	json_object_set_new(whole, "error", x->error ? json_incref(x->error) : json_null());
+	out_json(&x->h->out, whole);
+}
+
+static void prepare(struct exec *x)
+{
+	const char *term = getenv("TERM");
+
+	x->began = now_ms();
+	x->phase = "open-conduit: planning and checking …";
+	x->progress = x->h->err.tty && term && strcmp(term, "dumb") != 0;
+	x->input_open = true;
+	x->wake = exec_signals();
+	x->h->out.interrupt = x->h->err.interrupt = x->wake;
+	for (int i = 0; i < 2; i++) {
+		struct out *o = i || x->h->json ? &x->h->err : &x->h->out;
+
+		x->filters[i] = (struct filter){ .lines = true, .colours = o->colour, .ascii = o->ascii };
+	}
+}
+
+int exec_run(struct host *h, oc_broker *broker, const oc_request *request, const struct exec_args *a)
+{
+	oc_run_ops ops = OC_RUN_OPS_INIT;
+	struct exec *x = calloc(1, sizeof(*x));
+	oc_error *err = NULL;
+	int status = EXIT_NOT_RUN;
+
+	if (!x)
+		return status;
+	x->h = h;
+	x->args = a;
+	prepare(x);
+	ops.state = state;
+	ops.output = output;
+	ops.ended = ended;
+	ops.failed = failed;
+	ops.secret = secret;
+	if (oc_broker_start(broker, request, &ops, x, &x->run, &err) < 0) {
+		host_report(h, "not run", err);
+	} else {
+		snprintf(x->id, sizeof(x->id), "%s", oc_run_id(x->run));
+		if (h->verbose)
+			out_printf(&h->err, "open-conduit: run %s\n", x->id);
+		while (!x->done && turn(x))
+			;
+		finish(x);
+		status = result(x);
+		if (h->json)
+			answer(x, status);
+	}
+	oc_error_free(err);
+	oc_run_free(x->run);
+	json_decref(x->record);
+	json_decref(x->error);
+	free(x);
+	return status;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Signals become bytes on a pipe, so that the one poll of exec sees them.  The handler's descriptor is the only
+ * variable of this program that outlives a function. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "exec.h"
+
+static volatile sig_atomic_t write_end = -1;
+
+static void caught(int number)
+{
+	unsigned char byte = (unsigned char)number;
+	int saved = errno;
+	ssize_t n = write(write_end, &byte, 1);
+
+	(void)n; /* full: there are more signals waiting than anyone counts */
+	errno = saved;
+}
+
+int exec_signals(void)
+{
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction action = { .sa_handler = caught }, before;
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -1;
+	write_end = ends[1];
+	sigemptyset(&action.sa_mask);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		/* nohup and shells' background jobs ask not to be disturbed. */
+		if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN)
+			continue;
+		sigaction(numbers[i], &action, NULL);
+	}
+	return ends[0];
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands about runs that are, or were. */
+#ifndef HOST_RUNS_H
+#define HOST_RUNS_H
+
+#include "host.h"
+
+/* One run's record, by id or the beginning of it; NULL after saying why. */
+json_t *runs_find(struct host *h, const char *id);
+/* exited, failed or run_lost: nothing changes any more. */
+bool runs_over(const json_t *run);
+/* "process sandbox", "UNSANDBOXED"; what isn't known is said to be unknown. */
+const char *runs_kind(const json_t *run);
+/* One line: "exited 0", "signal 9", "failed: sandbox_denied". */
+void runs_state(const json_t *run, char *out, size_t size);
+void runs_show(struct host *h, const json_t *run); /* the whole record as text */
+
+int runs_logs(struct host *h, int argc, char **argv);
+int runs_stop(struct host *h, int argc, char **argv);
+
+#endif

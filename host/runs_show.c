@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One run as text.  Everything comes from the pinned plan and from what guard and guest recorded; what isn't there is
+ * called unknown, never taken for granted. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runs.h"
+
+#define LABEL 12
+
+static void head(struct out *o, const char *title)
+{
+	out_put(o, "\n");
+	out_styled(o, STYLE_BOLD, title);
+	out_put(o, "\n");
+}
+
+static void field(struct out *o, const char *label, const char *text)
+{
+	if (text && *text)
+		out_printf(o, "  %-*s%s\n", LABEL, label, text);
+}
+
+static void required(struct out *o, const char *label, const char *text)
+{
+	field(o, label, text && *text ? text : "unknown");
+}
+
+static void show_error(struct out *o, const json_t *error)
+{
+	const json_t *more = json_object_get(error, "more"), *one;
+	size_t i;
+
+	if (!json_is_object(error))
+		return;
+	field(o, "reason", host_string(error, "reason"));
+	field(o, "what", host_string(error, "message"));
+	field(o, "about", host_string(error, "subject"));
+	field(o, "fix", host_string(error, "fix"));
+	json_array_foreach(more, i, one)
+		show_error(o, one);
+}
+
+static void show_command(struct out *o, const json_t *run)
+{
+	const json_t *command = json_object_get(json_object_get(run, "plan"), "command");
+	const json_t *argv = json_object_get(command, "argv");
+	struct text line = { 0 };
+
+	host_command_line(&line, json_is_array(argv) ? argv : json_object_get(run, "command"));
+	required(o, "command", line.data);
+	required(o, "directory", host_string(command, "cwd"));
+	text_free(&line);
+}
+
+static void show_times(struct out *o, const json_t *run)
+{
+	char created[32], ended[32], attempts[32];
+
+	host_time(json_object_get(run, "created"), created, sizeof(created));
+	host_time(json_object_get(run, "ended"), ended, sizeof(ended));
+	field(o, "created", created);
+	field(o, "ended", json_is_null(json_object_get(run, "ended")) && !runs_over(run) ? "not yet" : ended);
+	snprintf(attempts, sizeof(attempts), "%zu", json_array_size(json_object_get(run, "attempts")));
+	field(o, "attempts", attempts);
+}
+
+/* Output that the guard had to drop, and processes it had to kill. */
+static void show_counts(struct out *o, const json_t *exit)
+{
+	long long lost = json_integer_value(json_object_get(exit, "lost_bytes"));
+	long long killed = json_integer_value(json_object_get(exit, "killed"));
+	char text[64];
+
+	if (!json_is_object(exit))
+		return;
+	snprintf(text, sizeof(text), lost ? "%lld bytes, of which %lld were dropped" : "%lld bytes",
+		 (long long)json_integer_value(json_object_get(exit, "output_bytes")), lost);
+	field(o, "output", text);
+	snprintf(text, sizeof(text), "%lld processes were left at the end, and were killed", killed);
+	field(o, "left over", killed ? text : NULL);
+	field(o, "launch log", host_string(exit, "launch_log"));
+}
+
+static void show_outcome(struct host *h, const json_t *run)
+{
+	const json_t *exit = json_object_get(run, "exit");
+	const json_t *error = json_object_get(run, "error");
+	char state[96];
+
+	runs_state(run, state, sizeof(state));
+	out_styled(&h->out, STYLE_BOLD, "run");
+	out_printf(&h->out, " %s\n", host_string(run, "id"));
+	field(&h->out, "state", state);
+	show_error(&h->out, json_is_object(error) ? error : json_object_get(exit, "error"));
+	show_command(&h->out, run);
+	field(&h->out, "work", host_string(run, "work"));
+	field(&h->out, "binding", host_string(run, "binding"));
+	show_times(&h->out, run);
+	show_counts(&h->out, exit);
+}
+
+/* Is it confined?  From the pin and the guest's report alone. */
+static void show_confinement(struct host *h, const json_t *run)
+{
+	const json_t *probes = json_object_get(run, "probes");
+	bool none = !strcmp(runs_kind(run), "UNSANDBOXED"), pinned = json_is_true(json_object_get(run, "pinned"));
+	char at[32], text[96];
+
+	head(&h->out, "confinement");
+	if (none) {
+		out_put(&h->out, "  ");
+		out_styled(&h->out, STYLE_YELLOW, "UNSANDBOXED: nothing confined this run; it could do whatever you can");
+		out_put(&h->out, "\n");
+	} else {
+		field(&h->out, "kind", runs_kind(run));
+	}
+	host_time(json_object_get(run, "proved"), at, sizeof(at));
+	snprintf(text, sizeof(text), "yes, by %zu probes at %s, before the command started", json_array_size(probes), at);
+	if (!none)
+		field(&h->out, "proved", json_is_string(json_object_get(run, "proved")) || json_is_integer(json_object_get(run, "proved"))
+						? text : "no: the command did not start");
+	required(&h->out, "digest", host_string(run, "digest"));
+	field(&h->out, "record", pinned ? "the plan on record has this digest" : "DOES NOT MATCH: the plan on record has another digest, or is gone");
+}
+
+static void show_provider(struct host *h, const json_t *run)
+{
+	const json_t *provider = json_object_get(run, "provider"), *value;
+	json_t *identity = json_object_get(provider, "identity");
+	const char *key, *version = host_string(provider, "version");
+
+	if (!json_is_object(provider))
+		return;
+	head(&h->out, "provider");
+	out_printf(&h->out, "  %-*s%s %s\n", LABEL, "name", host_string(provider, "name"), version ? version : "(version unknown)");
+	required(&h->out, "path", host_string(provider, "path"));
+	required(&h->out, "digest", host_string(provider, "digest"));
+	json_object_foreach(identity, key, value)
+		if (json_is_string(value))
+			field(&h->out, key, json_string_value(value));
+}
+
+/* As written, line by line: a newline in it is layout, not an attack. */
+static void show_policy(struct host *h, const json_t *run)
+{
+	const char *text = host_string(run, "policy"), *end;
+	struct text line = { 0 };
+
+	if (!text || !strcmp(runs_kind(run), "UNSANDBOXED"))
+		return;
+	head(&h->out, "policy as written");
+	for (; *text; text = *end ? end + 1 : end) {
+		end = text + strcspn(text, "\n");
+		text_free(&line);
+		text_add(&line, text, (size_t)(end - text));
+		out_printf(&h->out, "  %s\n", line.data ? line.data : "");
+	}
+	text_free(&line);
+}
+
+static void granted(struct out *o, const char *what, const char *path, const char *as, const char *rule)
+{
+	out_printf(o, "  %-*s%s", LABEL, what, path ? path : "unknown");
+	if (as && path && strcmp(as, path) != 0)
+		out_printf(o, "  (%s)", as);
+	else if (rule)
+		out_printf(o, "  (%s)", rule);
+	out_put(o, "\n");
+}
+
+static void show_reads(struct out *o, const json_t *resolved)
+{
+	const json_t *list = json_object_get(resolved, "read"), *one;
+	const char *what = "not read";
+	size_t i;
+
+	out_printf(o, "  %-*s%s\n", LABEL, "read", "what you can read, but for:");
+	json_array_foreach(list, i, one)
+		if (!json_is_true(json_object_get(one, "allow")) && json_is_true(json_object_get(one, "exists")))
+			granted(o, what, host_string(one, "path"), NULL, host_string(one, "rule"));
+	json_array_foreach(json_object_get(resolved, "protected"), i, one)
+		if (json_is_true(json_object_get(one, "exists")))
+			granted(o, what, host_string(one, "path"), NULL, host_string(one, "what"));
+	json_array_foreach(list, i, one)
+		if (json_is_true(json_object_get(one, "allow")))
+			granted(o, "but read", host_string(one, "path"), NULL, host_string(one, "rule"));
+}
+
+static void show_sockets(struct out *o, const json_t *resolved)
+{
+	const char *unix_sockets = host_string(resolved, "unix_sockets");
+	const json_t *one;
+	size_t i;
+
+	if (unix_sockets && !strcmp(unix_sockets, "all"))
+		field(o, "sockets", "all that the run can see; hidden from it:");
+	else
+		field(o, "sockets", unix_sockets ? "none" : "unknown");
+	json_array_foreach(json_object_get(resolved, "hidden"), i, one)
+		granted(o, "hidden", host_string(one, "path"), NULL, host_string(one, "why"));
+	json_array_foreach(json_object_get(resolved, "sockets"), i, one)
+		granted(o, "but usable", host_string(one, "path"), host_string(one, "as"), host_string(one, "rule"));
+}
+
+static void show_network(struct out *o, const json_t *resolved)
+{
+	const json_t *list = json_object_get(resolved, "network"), *one;
+	size_t i;
+
+	if (!json_array_size(list))
+		field(o, "network", json_is_array(list) ? "none" : "unknown");
+	json_array_foreach(list, i, one)
+		field(o, i ? "" : "network", host_string(one, "entry"));
+}
+
+static void show_granted(struct host *h, const json_t *run)
+{
+	const json_t *resolved = json_object_get(json_object_get(run, "plan"), "resolved"), *one;
+	size_t i;
+
+	if (!strcmp(runs_kind(run), "UNSANDBOXED"))
+		return;
+	head(&h->out, "granted");
+	if (!json_is_object(resolved)) {
+		out_put(&h->out, "  unknown: there is no plan on record\n");
+		return;
+	}
+	json_array_foreach(json_object_get(resolved, "write"), i, one)
+		granted(&h->out, "write", host_string(one, "path"), host_string(one, "as"), host_string(one, "rule"));
+	json_array_foreach(json_object_get(resolved, "readonly"), i, one)
+		granted(&h->out, "not written", host_string(one, "path"), NULL, host_string(one, "what"));
+	show_reads(&h->out, resolved);
+	show_network(&h->out, resolved);
+	show_sockets(&h->out, resolved);
+}
+
+/* "A=1", "TOKEN (secret)": names of what it got, and values only where they were pinned. */
+static void show_environment(struct host *h, const json_t *run)
+{
+	const json_t *command = json_object_get(json_object_get(run, "plan"), "command"), *one;
+	size_t i;
+
+	if (!json_is_object(command))
+		return;
+	head(&h->out, "environment");
+	json_array_foreach(json_object_get(command, "env"), i, one) {
+		const char *value = host_string(one, "value");
+
+		out_printf(&h->out, "  %s%s%s\n", host_string(one, "name"), value ? "=" : " (from the host)", value ? value : "");
+	}
+	json_array_foreach(json_object_get(command, "secrets"), i, one)
+		out_printf(&h->out, "  %s (secret: its value is recorded nowhere)\n", json_string_value(one));
+	json_array_foreach(json_object_get(command, "inherit"), i, one)
+		out_printf(&h->out, "  %s (from the sandbox)\n", json_string_value(one));
+}
+
+static void show_probe(struct host *h, const json_t *probe)
+{
+	bool ok = json_is_true(json_object_get(probe, "ok"));
+	const char *detail = host_string(probe, "detail");
+
+	out_put(&h->out, "  ");
+	out_styled(&h->out, ok ? STYLE_GREEN : STYLE_RED, ok ? "ok  " : "FAIL");
+	out_printf(&h->out, "  %-4s  %6lld us  %s\n", host_string(probe, "id"),
+		   (long long)(json_integer_value(json_object_get(probe, "ns")) / 1000), detail ? detail : "");
+}
+
+static void show_probes(struct host *h, const json_t *run)
+{
+	const json_t *probes = json_object_get(run, "probes"), *one;
+	size_t i;
+
+	if (!json_array_size(probes))
+		return;
+	head(&h->out, "probes: what was tried inside, before the command started");
+	json_array_foreach(probes, i, one)
+		show_probe(h, one);
+}
+
+static void show_notes(struct host *h, const json_t *run)
+{
+	const json_t *notes = json_object_get(run, "notes"), *one;
+	size_t i;
+
+	if (!json_array_size(notes))
+		return;
+	head(&h->out, "notes");
+	json_array_foreach(notes, i, one)
+		out_printf(&h->out, "  %s\n", json_string_value(one));
+}
+
+void runs_show(struct host *h, const json_t *run)
+{
+	show_outcome(h, run);
+	show_confinement(h, run);
+	show_policy(h, run);
+	show_granted(h, run);
+	show_environment(h, run);
+	show_probes(h, run);
+	show_provider(h, run);
+	show_notes(h, run);
+}
