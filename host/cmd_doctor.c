@@ -113,8 +113,7 @@ static void print_error(struct host *h, const json_t *error)
 	label(&h->out, "what", host_string(error, "message"));
 	label(&h->out, "about", host_string(error, "subject"));
 	label(&h->out, "fix", host_string(error, "fix"));
-	json_array_foreach(more, i, one)
-		print_error(h, one);
+	json_array_foreach(more, i, one) print_error(h, one);
 }
 
 /* What earlier runs left and recovery could not simply close. */
@@ -123,13 +122,14 @@ static size_t print_leftovers(struct host *h, const json_t *runs)
 	const json_t *run;
 	size_t i, n = 0;
 
-	json_array_foreach(runs, i, run) {
+	json_array_foreach(runs, i, run)
+	{
 		const char *detail = host_string(run, "detail");
 
 		if (!n++)
 			out_put(&h->out, "\nunfinished runs\n");
 		out_printf(&h->out, "  %-12s  %s%s%s\n", host_string(run, "id"), host_string(run, "outcome"),
-			   detail && *detail ? ": " : "", detail ? detail : "");
+		           detail && *detail ? ": " : "", detail ? detail : "");
 	}
 	return n;
 }
@@ -145,7 +145,8 @@ static bool print_text(struct doctor *d, const json_t *runs)
 
 	out_styled(&h->out, STYLE_BOLD, "process sandbox: srt");
 	out_printf(&h->out, "%s%s\n", version ? " " : "", version ? version : "");
-	json_array_foreach(list, i, check) {
+	json_array_foreach(list, i, check)
+	{
 		print_check(h, check);
 		bad += !json_is_true(json_object_get(check, "ok"));
 	}
@@ -160,7 +161,7 @@ static bool print_text(struct doctor *d, const json_t *runs)
 		out_put(&h->out, "All is well: runs in a process sandbox start.\n");
 	else if (bad)
 		out_printf(&h->out, "%zu of %zu checks fail: nothing runs in a process sandbox until they pass.\n", bad,
-			   json_array_size(list));
+		           json_array_size(list));
 	else
 		out_put(&h->out, "The sandbox can't be used: nothing runs in it until this is mended.\n");
 	return ok;

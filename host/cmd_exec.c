@@ -7,8 +7,24 @@
 #include "exec.h"
 
 enum {
-	O_SANDBOX, O_UNSANDBOXED, O_WRITE, O_READ, O_DENY, O_ALLOW, O_POLICY, O_ENV, O_SECRET, O_TIMEOUT, O_JSON,
-	O_VERBOSE, O_CONTAINER, O_CONTEXT, O_CLONE, O_CPUS, O_MEMORY, O_PIDS,
+	O_SANDBOX,
+	O_UNSANDBOXED,
+	O_WRITE,
+	O_READ,
+	O_DENY,
+	O_ALLOW,
+	O_POLICY,
+	O_ENV,
+	O_SECRET,
+	O_TIMEOUT,
+	O_JSON,
+	O_VERBOSE,
+	O_CONTAINER,
+	O_CONTEXT,
+	O_CLONE,
+	O_CPUS,
+	O_MEMORY,
+	O_PIDS,
 };
 
 static const struct opt OPTIONS[] = {
@@ -39,9 +55,9 @@ static const struct opt_command COMMAND = {
 	.args = "[--] COMMAND [ARGUMENT…]",
 	.about = "Run one command in a process sandbox: the current directory writable, no network.",
 	.more = "SOURCE is env:VARIABLE (default: the variable of that NAME) or file:PATH (mode 0600).\n"
-		"--write, --read, --deny, --allow, --env and --secret may be given more than once.\n\n"
-		"exit status: the command's own; 128+N when signal N ended it; 124 timeout; 125 not run, or the\n"
-		"run failed (the reason is on stderr); 126 not executable; 127 not found; 2 usage.\n",
+	        "--write, --read, --deny, --allow, --env and --secret may be given more than once.\n\n"
+	        "exit status: the command's own; 128+N when signal N ended it; 124 timeout; 125 not run, or the\n"
+	        "run failed (the reason is on stderr); 126 not executable; 127 not found; 2 usage.\n",
 	.opts = OPTIONS,
 	.rest = true,
 };
@@ -84,7 +100,8 @@ static const char *check_secret(const char *spec)
 	if (!n || strspn(spec, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") < n ||
 	    (*spec >= '0' && *spec <= '9'))
 		return "its NAME must be the name of a variable";
-	if (!spec[n] || (!strncmp(spec + n, "=env:", 5) && spec[n + 5]) || (!strncmp(spec + n, "=file:", 6) && spec[n + 6]))
+	if (!spec[n] || (!strncmp(spec + n, "=env:", 5) && spec[n + 5]) ||
+	    (!strncmp(spec + n, "=file:", 6) && spec[n + 6]))
 		return NULL;
 	if (!strncmp(spec + n, "=keyring:", 9))
 		return "keyring: is not built yet; use env: or file:";
@@ -96,19 +113,43 @@ static int take(struct host *h, struct exec_args *a, struct opt_state *s, int o)
 	const char *wrong;
 
 	switch (o) {
-	case O_SANDBOX: a->sandbox = s->value; break;
-	case O_UNSANDBOXED: a->unsandboxed = true; break;
-	case O_WRITE: add(&a->write, s->value); break;
-	case O_READ: add(&a->read, s->value); break;
-	case O_DENY: add(&a->deny, s->value); break;
-	case O_ALLOW: add(&a->allow, s->value); break;
-	case O_POLICY: a->policy_file = s->value; break;
-	case O_ENV: add(&a->env, s->value); break;
-	case O_JSON: h->json = true; break;
-	case O_VERBOSE: h->verbose = true; break;
+	case O_SANDBOX:
+		a->sandbox = s->value;
+		break;
+	case O_UNSANDBOXED:
+		a->unsandboxed = true;
+		break;
+	case O_WRITE:
+		add(&a->write, s->value);
+		break;
+	case O_READ:
+		add(&a->read, s->value);
+		break;
+	case O_DENY:
+		add(&a->deny, s->value);
+		break;
+	case O_ALLOW:
+		add(&a->allow, s->value);
+		break;
+	case O_POLICY:
+		a->policy_file = s->value;
+		break;
+	case O_ENV:
+		add(&a->env, s->value);
+		break;
+	case O_JSON:
+		h->json = true;
+		break;
+	case O_VERBOSE:
+		h->verbose = true;
+		break;
 	case O_CONTAINER:
-	case O_CONTEXT: a->container = s->value; break;
-	case O_CLONE: a->clone = true; break;
+	case O_CONTEXT:
+		a->container = s->value;
+		break;
+	case O_CLONE:
+		a->clone = true;
+		break;
 	case O_SECRET:
 		wrong = check_secret(s->value);
 		if (wrong) {
@@ -136,10 +177,12 @@ static int check_together(struct exec_args *a, struct opt_state *s)
 	if ((a->sandbox != NULL) + a->unsandboxed + (a->container != NULL) > 1)
 		return opt_usage_error(s, "choose one of --sandbox, --container and --unsandboxed");
 	if (a->unsandboxed && (grants || a->policy_file))
-		return opt_usage_error(s, "an unsandboxed run enforces no policy, so --write, --read, --deny, --allow and --policy "
-					  "would not hold; leave them or --unsandboxed out");
+		return opt_usage_error(
+		        s, "an unsandboxed run enforces no policy, so --write, --read, --deny, --allow and --policy "
+		           "would not hold; leave them or --unsandboxed out");
 	if (a->policy_file && grants)
-		return opt_usage_error(s, "--policy is the whole policy: put what --write, --read, --deny or --allow add into it");
+		return opt_usage_error(
+		        s, "--policy is the whole policy: put what --write, --read, --deny or --allow add into it");
 	if (s->nargs == 0)
 		return opt_usage_error(s, "there is no command to run");
 	if (!*s->args[0])
@@ -153,10 +196,12 @@ static int check_unbuilt(struct host *h, const struct exec_args *a)
 {
 	char flag[32];
 	struct refusal clone = { "sandbox_unavailable", "--clone", "runs in a throw-away clone are not built yet",
-				 "leave --clone out: .git is then read-only to the run" };
-	struct refusal limit = { "sandbox_config", flag,
-				 "a process sandbox can't hold a run to a limit on processors, memory or processes",
-				 "leave it out, or limit the whole: systemd-run --user --scope -p MemoryMax=2G open-conduit exec …" };
+		                 "leave --clone out: .git is then read-only to the run" };
+	struct refusal limit = {
+		"sandbox_config", flag,
+		"a process sandbox can't hold a run to a limit on processors, memory or processes",
+		"leave it out, or limit the whole: systemd-run --user --scope -p MemoryMax=2G open-conduit exec …"
+	};
 
 	if (a->clone) {
 		host_refuse(h, "not run", &clone);
@@ -165,7 +210,8 @@ static int check_unbuilt(struct host *h, const struct exec_args *a)
 	if (a->limit && !a->container) {
 		snprintf(flag, sizeof(flag), "--%s", a->limit);
 		if (a->unsandboxed)
-			limit.message = "an unsandboxed run can't be held to a limit on processors, memory or processes";
+			limit.message =
+			        "an unsandboxed run can't be held to a limit on processors, memory or processes";
 		host_refuse(h, "not run", &limit);
 		return OC_EREFUSED;
 	}

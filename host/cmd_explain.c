@@ -22,7 +22,7 @@ static const struct opt_command COMMAND = {
 	.args = "--policy FILE --read PATH | --write PATH | --host HOST | --socket PATH …",
 	.about = "Would the policy allow it, by which rule, and what line would allow it.",
 	.more = "{workspace} means the current directory.  Several questions may be asked at once.\n\n"
-		"exit status: 0 all is allowed; 1 something is refused, or the policy is; 2 usage.\n",
+	        "exit status: 0 all is allowed; 1 something is refused, or the policy is; 2 usage.\n",
 	.opts = OPTIONS,
 };
 

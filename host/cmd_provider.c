@@ -44,9 +44,7 @@ static bool seen(const json_t *list, const char *name)
 	const json_t *one;
 	size_t i;
 
-	json_array_foreach(list, i, one)
-		if (!strcmp(host_string(one, "name"), name))
-			return true;
+	json_array_foreach(list, i, one) if (!strcmp(host_string(one, "name"), name)) return true;
 	return false;
 }
 
@@ -63,13 +61,15 @@ static void look_in(json_t *list, const char *path)
 
 	for (int i = 0; i < n; i++) {
 		const char *name = entries[i]->d_name + strlen(PREFIX);
-		const char *why = dir < 0 ? strerror(errno) : seen(list, name) ? "another one of this name comes first"
-									      : judge(dir, entries[i]->d_name);
+		const char *why = dir < 0            ? strerror(errno)
+		                  : seen(list, name) ? "another one of this name comes first"
+		                                     : judge(dir, entries[i]->d_name);
 		char whole[4400];
 
 		snprintf(whole, sizeof(whole), "%s/%s", path, entries[i]->d_name);
 		/* A name that is no UTF-8 makes no JSON; it can't be asked for either. */
-		json_array_append_new(list, json_pack("{s:s,s:s,s:b,s:s?}", "name", name, "path", whole, "usable", !why, "why", why));
+		json_array_append_new(
+		        list, json_pack("{s:s,s:s,s:b,s:s?}", "name", name, "path", whole, "usable", !why, "why", why));
 		free(entries[i]);
 	}
 	free(entries);
@@ -82,7 +82,8 @@ static void print_text(struct host *h, const json_t *list, const char *const dir
 	const json_t *one;
 	size_t i;
 
-	json_array_foreach(list, i, one) {
+	json_array_foreach(list, i, one)
+	{
 		const char *why = host_string(one, "why");
 
 		out_printf(&h->out, "%-10s  ", host_string(one, "name"));
@@ -95,7 +96,7 @@ static void print_text(struct host *h, const json_t *list, const char *const dir
 	}
 	if (!json_array_size(list))
 		out_printf(&h->err, "open-conduit: no provider is installed in %s%s%s\n", dirs[0] ? dirs[0] : "",
-			   dirs[0] ? " or " : "", dirs[1]);
+		           dirs[0] ? " or " : "", dirs[1]);
 }
 
 static int list(struct host *h, int argc, char **argv)

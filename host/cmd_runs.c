@@ -19,7 +19,9 @@ static const struct opt GET_OPTIONS[] = {
 };
 
 static const struct opt_command LIST = {
-	.name = "runs list", .about = "The runs of this state directory, newest first.", .opts = LIST_OPTIONS,
+	.name = "runs list",
+	.about = "The runs of this state directory, newest first.",
+	.opts = LIST_OPTIONS,
 };
 static const struct opt_command GET = {
 	.name = "runs get",
@@ -93,7 +95,7 @@ static void print_row(struct host *h, const json_t *run, size_t columns)
 		text_puts(&command, "...");
 	}
 	out_printf(&h->out, "%-12s  %-19s  %-11s  %-27s  %s\n", host_string(run, "id"), created, runs_kind(run), state,
-		   command.data ? command.data : "");
+	           command.data ? command.data : "");
 	text_free(&command);
 	text_free(&shown);
 }
@@ -108,10 +110,10 @@ static void print_list(struct host *h, const json_t *runs)
 		out_put(&h->err, "open-conduit: nothing has been run yet\n");
 		return;
 	}
-	out_styled(&h->out, STYLE_BOLD, "ID            CREATED              KIND         STATE                        COMMAND");
+	out_styled(&h->out, STYLE_BOLD,
+	           "ID            CREATED              KIND         STATE                        COMMAND");
 	out_put(&h->out, "\n");
-	json_array_foreach(runs, i, run)
-		print_row(h, run, columns);
+	json_array_foreach(runs, i, run) print_row(h, run, columns);
 }
 
 static int list(struct host *h, int argc, char **argv)
@@ -172,7 +174,8 @@ static int get(struct host *h, int argc, char **argv)
 		h->json |= o == O_JSON;
 	}
 	if (s.nargs != 1)
-		return opt_usage_error(&s, s.nargs ? "one ID at a time" : "which run? open-conduit runs list shows them");
+		return opt_usage_error(&s,
+		                       s.nargs ? "one ID at a time" : "which run? open-conduit runs list shows them");
 	if (host_open(h) < 0)
 		return EXIT_NO;
 	json_decref(host_recover(h));

@@ -44,7 +44,7 @@ static bool add_path(struct host *h, json_t *list, const struct exec_args *a, co
 
 	if (rc < 0) {
 		struct refusal r = { "sandbox_config", flag, "the path is not UTF-8, so no policy can name it",
-				     "rename it, or grant its parent directory" };
+			             "rename it, or grant its parent directory" };
 
 		host_refuse(h, "not run", &r);
 	}
@@ -52,7 +52,8 @@ static bool add_path(struct host *h, json_t *list, const struct exec_args *a, co
 	return rc == 0;
 }
 
-static bool add_paths(struct host *h, json_t *list, const struct exec_args *a, const char *flag, const struct words *paths)
+static bool add_paths(struct host *h, json_t *list, const struct exec_args *a, const char *flag,
+                      const struct words *paths)
 {
 	for (size_t i = 0; i < paths->n; i++)
 		if (!add_path(h, list, a, flag, paths->v[i]))
@@ -63,16 +64,16 @@ static bool add_paths(struct host *h, json_t *list, const struct exec_args *a, c
 static int policy_of_flags(struct host *h, struct exec_args *a)
 {
 	json_t *write = json_array(), *allow = json_array(), *deny = json_array(), *hosts = json_array();
-	json_t *policy = json_pack("{s:o,s:{s:o,s:o},s:{s:o}}", "write", write, "read", "allow", allow, "deny", deny, "network",
-				   "allow", hosts);
+	json_t *policy = json_pack("{s:o,s:{s:o,s:o},s:{s:o}}", "write", write, "read", "allow", allow, "deny", deny,
+	                           "network", "allow", hosts);
 	bool good = policy && !json_array_append_new(write, json_string("{workspace}")) &&
-		    add_paths(h, write, a, "--write", &a->write) && add_paths(h, allow, a, "--read", &a->read) &&
-		    add_paths(h, deny, a, "--deny", &a->deny);
+	            add_paths(h, write, a, "--write", &a->write) && add_paths(h, allow, a, "--read", &a->read) &&
+	            add_paths(h, deny, a, "--deny", &a->deny);
 
 	for (size_t i = 0; good && i < a->allow.n; i++)
 		if (json_array_append_new(hosts, json_string(a->allow.v[i])) < 0) {
 			struct refusal r = { "sandbox_config", "--allow", "the host is not UTF-8",
-					     "write the host in its xn-- form" };
+				             "write the host in its xn-- form" };
 
 			host_refuse(h, "not run", &r);
 			good = false;
@@ -90,7 +91,8 @@ int exec_policy(struct host *h, struct exec_args *a)
 		return policy_of_flags(h, a);
 	a->policy = host_read_file(a->policy_file, POLICY_MAX, &why);
 	if (!a->policy) {
-		struct refusal r = { "sandbox_config", a->policy_file, why, "name a file that holds the policy as JSON" };
+		struct refusal r = { "sandbox_config", a->policy_file, why,
+			             "name a file that holds the policy as JSON" };
 
 		host_refuse(h, "not run: the policy can't be read", &r);
 		return OC_EREFUSED;
@@ -140,9 +142,11 @@ static char *name_resolved(const char *cwd, const char *path)
 
 int exec_policy_protected(struct host *h, oc_broker *broker, const struct exec_args *a, const oc_request *request)
 {
-	struct refusal r = { "sandbox_denied", a->policy_file,
-			     "the run could write the file its policy comes from, and so decide how the next run is confined",
-			     "keep the policy outside what it makes writable: mv it to ~/.config/open-conduit/" };
+	struct refusal r = {
+		"sandbox_denied", a->policy_file,
+		"the run could write the file its policy comes from, and so decide how the next run is confined",
+		"keep the policy outside what it makes writable: mv it to ~/.config/open-conduit/"
+	};
 	struct stat st;
 	char *names[2] = { NULL, NULL };
 	int rc = 0;

@@ -13,11 +13,11 @@
 
 #include "exec.h"
 
-#define INPUT_PIECE 32768
+#define INPUT_PIECE       32768
 #define PROGRESS_AFTER_MS 700
-#define RETRY_MS 50
-#define BACKGROUND_MS 500
-#define SECOND_GRACE_MS 500
+#define RETRY_MS          50
+#define BACKGROUND_MS     500
+#define SECOND_GRACE_MS   500
 
 struct exec {
 	struct host *h;

@@ -70,7 +70,9 @@ static int from_env(struct host *h, struct exec_secret *s, const char *variable)
 
 	if (!value || !*value || strlen(value) > SECRET_MAX) {
 		snprintf(message, sizeof(message), "the variable %.200s is %s", variable,
-			 value && *value ? "longer than 64 KiB" : value ? "empty" : "not set");
+		         value && *value ? "longer than 64 KiB"
+		         : value         ? "empty"
+		                         : "not set");
 		snprintf(fix, sizeof(fix), "export %.200s=…   or   --secret %.100s=file:PATH", variable, s->name);
 		return missing(h, s->name, message, fix);
 	}

@@ -141,7 +141,8 @@ void host_command_line(struct text *out, const json_t *argv)
 	const json_t *word;
 	size_t i;
 
-	json_array_foreach(argv, i, word) {
+	json_array_foreach(argv, i, word)
+	{
 		const char *s = json_string_value(word);
 
 		if (i)
@@ -172,8 +173,10 @@ static char *read_open_file(int fd, size_t max, const char **why)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 || t.len + (size_t)n > max || t.failed || memchr(piece, 0, (size_t)n)) {
-			*why = n < 0 ? strerror(errno) : t.failed ? "out of memory"
-				: t.len + (size_t)n > max ? "it is too long" : "it holds a NUL byte";
+			*why = n < 0                     ? strerror(errno)
+			       : t.failed                ? "out of memory"
+			       : t.len + (size_t)n > max ? "it is too long"
+			                                 : "it holds a NUL byte";
 			explicit_bzero(piece, sizeof(piece));
 			text_free(&t);
 			return NULL;

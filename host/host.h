@@ -44,7 +44,7 @@ void host_report(struct host *h, const char *what, const oc_error *err);
 void host_refuse(struct host *h, const char *what, const struct refusal *r);
 /* The record form of an error, as oc_error_json() gives it; `what` says what did not happen. */
 void host_report_json(struct host *h, const char *what, const json_t *error);
-json_t *host_error_json(const oc_error *err);   /* new; never NULL but for memory */
+json_t *host_error_json(const oc_error *err); /* new; never NULL but for memory */
 json_t *host_refusal_json(const struct refusal *r);
 
 /* The library's JSON text (taken and freed) as a value; NULL after saying so. */

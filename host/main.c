@@ -19,12 +19,13 @@ static const struct host_command COMMANDS[] = {
 static void usage(struct out *o)
 {
 	out_put(o, "usage: open-conduit COMMAND [options]\n\n"
-		   "Runs coding agents and shell jobs confined by a policy; nothing runs unless the policy is enforced.\n\n");
+	           "Runs coding agents and shell jobs confined by a policy; nothing runs unless the policy is "
+	           "enforced.\n\n");
 	for (const struct host_command *c = COMMANDS; c->name; c++)
 		out_printf(o, "  %-10s  %s\n", c->name, c->about);
 	out_put(o, "\nopen-conduit COMMAND --help tells the options; open-conduit(1) has the whole manual.\n\n"
-		   "  open-conduit exec -- make test        the current directory writable, no network\n"
-		   "  open-conduit runs get ID              what that run was granted, and what was proved\n");
+	           "  open-conduit exec -- make test        the current directory writable, no network\n"
+	           "  open-conduit runs get ID              what that run was granted, and what was proved\n");
 }
 
 static int unknown(struct host *h, const char *word)

@@ -8,7 +8,7 @@
 
 #include "out.h"
 
-#define WORD_MAX 48 /* longer words are nobody's misspelling of an option */
+#define WORD_MAX  48 /* longer words are nobody's misspelling of an option */
 #define NAMES_MAX 64
 
 static size_t min3(size_t a, size_t b, size_t c)
@@ -32,7 +32,8 @@ static size_t distance(const char *a, const char *b)
 		row[0] = i;
 		for (size_t j = 1; j <= m; j++) {
 			row[j] = min3(last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1]));
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < row[j])
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+			    before[j - 2] + 1 < row[j])
 				row[j] = before[j - 2] + 1;
 		}
 		spare = before;
@@ -64,7 +65,7 @@ const char *opt_nearest(const char *word, const char *const *candidates)
 }
 
 void opt_begin(struct opt_state *s, const struct opt_command *command, int argc, char **argv, struct out *out,
-	       struct out *err)
+               struct out *err)
 {
 	*s = (struct opt_state){ .command = command, .argc = argc, .argv = argv, .out = out, .err = err };
 }
@@ -78,7 +79,7 @@ int opt_usage_error(struct opt_state *s, const char *fmt, ...)
 	vsnprintf(message, sizeof(message), fmt, ap);
 	va_end(ap);
 	out_printf(s->err, "open-conduit %s: %s\nTry: open-conduit %s --help\n", s->command->name, message,
-		   s->command->name);
+	           s->command->name);
 	out_flush(s->err);
 	return 2;
 }
@@ -88,7 +89,8 @@ static void print_option(struct out *out, const struct opt *o)
 	char left[64];
 
 	if (o->letter)
-		snprintf(left, sizeof(left), "  -%c, --%s%s%s", o->letter, o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+		snprintf(left, sizeof(left), "  -%c, --%s%s%s", o->letter, o->name, o->arg ? " " : "",
+		         o->arg ? o->arg : "");
 	else
 		snprintf(left, sizeof(left), "      --%s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
 	out_printf(out, "%-30s  %s\n", left, o->help);
@@ -98,8 +100,9 @@ void opt_print_usage(struct out *out, const struct opt_command *command)
 {
 	static const struct opt help = { "help", 'h', NULL, "show this" };
 
-	out_printf(out, "usage: open-conduit %s%s%s%s\n\n%s\n\n", command->name, command->opts[0].name ? " [options]" : "",
-		   command->args ? " " : "", command->args ? command->args : "", command->about);
+	out_printf(out, "usage: open-conduit %s%s%s%s\n\n%s\n\n", command->name,
+	           command->opts[0].name ? " [options]" : "", command->args ? " " : "",
+	           command->args ? command->args : "", command->about);
 	for (const struct opt *o = command->opts; o->name; o++)
 		if (o->help)
 			print_option(out, o);
@@ -151,8 +154,8 @@ static int take_value(struct opt_state *s, int index, const char *inside)
 	}
 	/* A forgotten value must not swallow the option after it. */
 	if (s->argv[s->at][0] == '-' && s->argv[s->at][1]) {
-		opt_usage_error(s, "--%s needs a value (%s), and \"%s\" looks like an option; if it is meant: --%s=%s", o->name,
-				o->arg, s->argv[s->at], o->name, s->argv[s->at]);
+		opt_usage_error(s, "--%s needs a value (%s), and \"%s\" looks like an option; if it is meant: --%s=%s",
+		                o->name, o->arg, s->argv[s->at], o->name, s->argv[s->at]);
 		return OPT_BAD;
 	}
 	s->value = s->argv[s->at++];

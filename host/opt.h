@@ -42,7 +42,7 @@ struct opt_state {
 
 /* argv without the command's own words. */
 void opt_begin(struct opt_state *s, const struct opt_command *command, int argc, char **argv, struct out *out,
-	       struct out *err);
+               struct out *err);
 /* The index of the next option in the table, or one of the above.  OPT_BAD: said so on err (exit 2); OPT_HELP: the
  * usage went to out (exit 0). */
 int opt_next(struct opt_state *s);

@@ -14,21 +14,17 @@
 #include <unistd.h>
 
 #define PENDING_MAX (64u << 10)
-#define PIECE 4096 /* a pipe that poll calls writable takes this much without blocking */
+#define PIECE       4096 /* a pipe that poll calls writable takes this much without blocking */
 
 static void open_standard(void)
 {
 	for (int fd = 0; fd <= 2; fd++) {
-		int got;
-
 		if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
 			continue;
-		/* Read-only, so that a write to a closed standard output fails instead of vanishing. */
-		got = open("/dev/null", fd == 0 ? O_RDWR : O_RDONLY);
-		if (got >= 0 && got != fd) {
-			dup2(got, fd);
-			close(got);
-		}
+		/* The lowest free number is this one.  Read-only, so that a write to a closed standard output fails
+		 * instead of vanishing. */
+		if (open("/dev/null", (fd == 0 ? O_RDWR : O_RDONLY) | O_CLOEXEC) == fd)
+			fcntl(fd, F_SETFD, 0);
 	}
 }
 

@@ -13,15 +13,15 @@
 struct out {
 	int fd;
 	bool tty, colour, ascii;
-	int error;      /* errno of the first write that failed; then nothing more is written */
-	int interrupt;  /* a descriptor that, once readable, ends a wait for a slow reader; or -1 */
+	int error;     /* errno of the first write that failed; then nothing more is written */
+	int interrupt; /* a descriptor that, once readable, ends a wait for a slow reader; or -1 */
 	struct text pending;
 };
 
-#define STYLE_BOLD "1"
-#define STYLE_DIM "2"
-#define STYLE_RED "1;31"
-#define STYLE_GREEN "32"
+#define STYLE_BOLD   "1"
+#define STYLE_DIM    "2"
+#define STYLE_RED    "1;31"
+#define STYLE_GREEN  "32"
 #define STYLE_YELLOW "33"
 
 /* Also makes sure that descriptors 0 to 2 are there, so that no file opened later takes their place. */

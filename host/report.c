@@ -48,7 +48,8 @@ void host_report_json(struct host *h, const char *what, const json_t *error)
 
 	headline(&h->err, what, error);
 	block(&h->err, error);
-	json_array_foreach(more, i, one) {
+	json_array_foreach(more, i, one)
+	{
 		const char *other = host_string(one, "reason");
 
 		if (i == MORE_MAX) {
@@ -78,8 +79,8 @@ json_t *host_error_json(const oc_error *err)
 	if (json)
 		return json;
 	return json_pack("{s:s?,s:s?,s:s,s:s?,s:i,s:i,s:[]}", "reason", oc_error_reason(err), "subject",
-			 oc_error_subject(err), "message", oc_error_message(err), "fix", oc_error_fix(err), "code",
-			 oc_error_code(err), "errno", oc_error_errno(err), "more");
+	                 oc_error_subject(err), "message", oc_error_message(err), "fix", oc_error_fix(err), "code",
+	                 oc_error_code(err), "errno", oc_error_errno(err), "more");
 }
 
 /* A name given on the command line need not be UTF-8; JSON must be. */
@@ -98,8 +99,9 @@ static json_t *text_json(const char *s)
 
 json_t *host_refusal_json(const struct refusal *r)
 {
-	return json_pack("{s:o,s:o,s:o,s:o,s:i,s:i,s:[]}", "reason", text_json(r->reason), "subject", text_json(r->subject),
-			 "message", text_json(r->message), "fix", text_json(r->fix), "code", OC_EREFUSED, "errno", 0, "more");
+	return json_pack("{s:o,s:o,s:o,s:o,s:i,s:i,s:[]}", "reason", text_json(r->reason), "subject",
+	                 text_json(r->subject), "message", text_json(r->message), "fix", text_json(r->fix), "code",
+	                 OC_EREFUSED, "errno", 0, "more");
 }
 
 void host_report(struct host *h, const char *what, const oc_error *err)

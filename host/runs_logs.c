@@ -5,9 +5,9 @@
 
 #include "runs.h"
 
-#define FOLLOW_MS 100
-#define STATE_TURNS 5    /* look at the run's state every so many empty turns */
-#define SETTLE_TURNS 50  /* and let recovery look at it: its guard may be dead */
+#define FOLLOW_MS    100
+#define STATE_TURNS  5  /* look at the run's state every so many empty turns */
+#define SETTLE_TURNS 50 /* and let recovery look at it: its guard may be dead */
 
 enum { O_FOLLOW };
 
@@ -112,7 +112,8 @@ int runs_logs(struct host *h, int argc, char **argv)
 		follow |= o == O_FOLLOW;
 	}
 	if (s.nargs != 1)
-		return opt_usage_error(&s, s.nargs ? "one ID at a time" : "which run? open-conduit runs list shows them");
+		return opt_usage_error(&s,
+		                       s.nargs ? "one ID at a time" : "which run? open-conduit runs list shows them");
 	if (host_open(h) < 0)
 		return EXIT_NO;
 	run = runs_find(h, s.args[0]);

@@ -38,8 +38,7 @@ static void show_error(struct out *o, const json_t *error)
 	field(o, "what", host_string(error, "message"));
 	field(o, "about", host_string(error, "subject"));
 	field(o, "fix", host_string(error, "fix"));
-	json_array_foreach(more, i, one)
-		show_error(o, one);
+	json_array_foreach(more, i, one) show_error(o, one);
 }
 
 static void show_command(struct out *o, const json_t *run)
@@ -76,7 +75,7 @@ static void show_counts(struct out *o, const json_t *exit)
 	if (!json_is_object(exit))
 		return;
 	snprintf(text, sizeof(text), lost ? "%lld bytes, of which %lld were dropped" : "%lld bytes",
-		 (long long)json_integer_value(json_object_get(exit, "output_bytes")), lost);
+	         (long long)json_integer_value(json_object_get(exit, "output_bytes")), lost);
 	field(o, "output", text);
 	snprintf(text, sizeof(text), "%lld processes were left at the end, and were killed", killed);
 	field(o, "left over", killed ? text : NULL);
@@ -111,18 +110,24 @@ static void show_confinement(struct host *h, const json_t *run)
 	head(&h->out, "confinement");
 	if (none) {
 		out_put(&h->out, "  ");
-		out_styled(&h->out, STYLE_YELLOW, "UNSANDBOXED: nothing confined this run; it could do whatever you can");
+		out_styled(&h->out, STYLE_YELLOW,
+		           "UNSANDBOXED: nothing confined this run; it could do whatever you can");
 		out_put(&h->out, "\n");
 	} else {
 		field(&h->out, "kind", runs_kind(run));
 	}
 	host_time(json_object_get(run, "proved"), at, sizeof(at));
-	snprintf(text, sizeof(text), "yes, by %zu probes at %s, before the command started", json_array_size(probes), at);
+	snprintf(text, sizeof(text), "yes, by %zu probes at %s, before the command started", json_array_size(probes),
+	         at);
 	if (!none)
-		field(&h->out, "proved", json_is_string(json_object_get(run, "proved")) || json_is_integer(json_object_get(run, "proved"))
-						? text : "no: the command did not start");
+		field(&h->out, "proved",
+		      json_is_string(json_object_get(run, "proved")) || json_is_integer(json_object_get(run, "proved"))
+		              ? text
+		              : "no: the command did not start");
 	required(&h->out, "digest", host_string(run, "digest"));
-	field(&h->out, "record", pinned ? "the plan on record has this digest" : "DOES NOT MATCH: the plan on record has another digest, or is gone");
+	field(&h->out, "record",
+	      pinned ? "the plan on record has this digest"
+	             : "DOES NOT MATCH: the plan on record has another digest, or is gone");
 }
 
 static void show_provider(struct host *h, const json_t *run)
@@ -134,12 +139,12 @@ static void show_provider(struct host *h, const json_t *run)
 	if (!json_is_object(provider))
 		return;
 	head(&h->out, "provider");
-	out_printf(&h->out, "  %-*s%s %s\n", LABEL, "name", host_string(provider, "name"), version ? version : "(version unknown)");
+	out_printf(&h->out, "  %-*s%s %s\n", LABEL, "name", host_string(provider, "name"),
+	           version ? version : "(version unknown)");
 	required(&h->out, "path", host_string(provider, "path"));
 	required(&h->out, "digest", host_string(provider, "digest"));
-	json_object_foreach(identity, key, value)
-		if (json_is_string(value))
-			field(&h->out, key, json_string_value(value));
+	json_object_foreach(identity, key, value) if (json_is_string(value))
+	        field(&h->out, key, json_string_value(value));
 }
 
 /* As written, line by line: a newline in it is layout, not an attack. */
@@ -177,15 +182,14 @@ static void show_reads(struct out *o, const json_t *resolved)
 	size_t i;
 
 	out_printf(o, "  %-*s%s\n", LABEL, "read", "what you can read, but for:");
-	json_array_foreach(list, i, one)
-		if (!json_is_true(json_object_get(one, "allow")) && json_is_true(json_object_get(one, "exists")))
-			granted(o, what, host_string(one, "path"), NULL, host_string(one, "rule"));
-	json_array_foreach(json_object_get(resolved, "protected"), i, one)
-		if (json_is_true(json_object_get(one, "exists")))
-			granted(o, what, host_string(one, "path"), NULL, host_string(one, "what"));
-	json_array_foreach(list, i, one)
-		if (json_is_true(json_object_get(one, "allow")))
-			granted(o, "but read", host_string(one, "path"), NULL, host_string(one, "rule"));
+	json_array_foreach(list, i, one) if (!json_is_true(json_object_get(one, "allow")) &&
+	                                     json_is_true(json_object_get(one, "exists")))
+	        granted(o, what, host_string(one, "path"), NULL, host_string(one, "rule"));
+	json_array_foreach(json_object_get(resolved, "protected"), i,
+	                   one) if (json_is_true(json_object_get(one, "exists")))
+	        granted(o, what, host_string(one, "path"), NULL, host_string(one, "what"));
+	json_array_foreach(list, i, one) if (json_is_true(json_object_get(one, "allow")))
+	        granted(o, "but read", host_string(one, "path"), NULL, host_string(one, "rule"));
 }
 
 static void show_sockets(struct out *o, const json_t *resolved)
@@ -199,9 +203,9 @@ static void show_sockets(struct out *o, const json_t *resolved)
 	else
 		field(o, "sockets", unix_sockets ? "none" : "unknown");
 	json_array_foreach(json_object_get(resolved, "hidden"), i, one)
-		granted(o, "hidden", host_string(one, "path"), NULL, host_string(one, "why"));
+	        granted(o, "hidden", host_string(one, "path"), NULL, host_string(one, "why"));
 	json_array_foreach(json_object_get(resolved, "sockets"), i, one)
-		granted(o, "but usable", host_string(one, "path"), host_string(one, "as"), host_string(one, "rule"));
+	        granted(o, "but usable", host_string(one, "path"), host_string(one, "as"), host_string(one, "rule"));
 }
 
 static void show_network(struct out *o, const json_t *resolved)
@@ -211,8 +215,7 @@ static void show_network(struct out *o, const json_t *resolved)
 
 	if (!json_array_size(list))
 		field(o, "network", json_is_array(list) ? "none" : "unknown");
-	json_array_foreach(list, i, one)
-		field(o, i ? "" : "network", host_string(one, "entry"));
+	json_array_foreach(list, i, one) field(o, i ? "" : "network", host_string(one, "entry"));
 }
 
 static void show_granted(struct host *h, const json_t *run)
@@ -228,9 +231,9 @@ static void show_granted(struct host *h, const json_t *run)
 		return;
 	}
 	json_array_foreach(json_object_get(resolved, "write"), i, one)
-		granted(&h->out, "write", host_string(one, "path"), host_string(one, "as"), host_string(one, "rule"));
+	        granted(&h->out, "write", host_string(one, "path"), host_string(one, "as"), host_string(one, "rule"));
 	json_array_foreach(json_object_get(resolved, "readonly"), i, one)
-		granted(&h->out, "not written", host_string(one, "path"), NULL, host_string(one, "what"));
+	        granted(&h->out, "not written", host_string(one, "path"), NULL, host_string(one, "what"));
 	show_reads(&h->out, resolved);
 	show_network(&h->out, resolved);
 	show_sockets(&h->out, resolved);
@@ -245,15 +248,17 @@ static void show_environment(struct host *h, const json_t *run)
 	if (!json_is_object(command))
 		return;
 	head(&h->out, "environment");
-	json_array_foreach(json_object_get(command, "env"), i, one) {
+	json_array_foreach(json_object_get(command, "env"), i, one)
+	{
 		const char *value = host_string(one, "value");
 
-		out_printf(&h->out, "  %s%s%s\n", host_string(one, "name"), value ? "=" : " (from the host)", value ? value : "");
+		out_printf(&h->out, "  %s%s%s\n", host_string(one, "name"), value ? "=" : " (from the host)",
+		           value ? value : "");
 	}
 	json_array_foreach(json_object_get(command, "secrets"), i, one)
-		out_printf(&h->out, "  %s (secret: its value is recorded nowhere)\n", json_string_value(one));
+	        out_printf(&h->out, "  %s (secret: its value is recorded nowhere)\n", json_string_value(one));
 	json_array_foreach(json_object_get(command, "inherit"), i, one)
-		out_printf(&h->out, "  %s (from the sandbox)\n", json_string_value(one));
+	        out_printf(&h->out, "  %s (from the sandbox)\n", json_string_value(one));
 }
 
 static void show_probe(struct host *h, const json_t *probe)
@@ -264,7 +269,7 @@ static void show_probe(struct host *h, const json_t *probe)
 	out_put(&h->out, "  ");
 	out_styled(&h->out, ok ? STYLE_GREEN : STYLE_RED, ok ? "ok  " : "FAIL");
 	out_printf(&h->out, "  %-4s  %6lld us  %s\n", host_string(probe, "id"),
-		   (long long)(json_integer_value(json_object_get(probe, "ns")) / 1000), detail ? detail : "");
+	           (long long)(json_integer_value(json_object_get(probe, "ns")) / 1000), detail ? detail : "");
 }
 
 static void show_probes(struct host *h, const json_t *run)
@@ -275,8 +280,7 @@ static void show_probes(struct host *h, const json_t *run)
 	if (!json_array_size(probes))
 		return;
 	head(&h->out, "probes: what was tried inside, before the command started");
-	json_array_foreach(probes, i, one)
-		show_probe(h, one);
+	json_array_foreach(probes, i, one) show_probe(h, one);
 }
 
 static void show_notes(struct host *h, const json_t *run)
@@ -287,8 +291,7 @@ static void show_notes(struct host *h, const json_t *run)
 	if (!json_array_size(notes))
 		return;
 	head(&h->out, "notes");
-	json_array_foreach(notes, i, one)
-		out_printf(&h->out, "  %s\n", json_string_value(one));
+	json_array_foreach(notes, i, one) out_printf(&h->out, "  %s\n", json_string_value(one));
 }
 
 void runs_show(struct host *h, const json_t *run)

@@ -83,9 +83,8 @@ static int outcome_of(struct host *h, const char *id, char *outcome, size_t size
 	*outcome = 0;
 	if (!runs)
 		return -1;
-	json_array_foreach(runs, i, run)
-		if (host_string(run, "id") && !strcmp(host_string(run, "id"), id))
-			snprintf(outcome, size, "%s", host_string(run, "outcome") ? host_string(run, "outcome") : "unknown");
+	json_array_foreach(runs, i, run) if (host_string(run, "id") && !strcmp(host_string(run, "id"), id))
+	        snprintf(outcome, size, "%s", host_string(run, "outcome") ? host_string(run, "outcome") : "unknown");
 	json_decref(runs);
 	return 0;
 }
@@ -110,7 +109,7 @@ static int tell(struct host *h, const char *id, const char *outcome, bool stoppe
 		out_printf(&h->err, "open-conduit: nothing of run %s is running (%s)\n", id, state);
 	} else {
 		out_printf(&h->err, "open-conduit: it is unknown whether run %s is running (%s): not stopped\n", id,
-			   *outcome ? outcome : state);
+		           *outcome ? outcome : state);
 	}
 	json_decref(run);
 	return over ? EXIT_GOOD : EXIT_NO;
@@ -155,6 +154,7 @@ int runs_stop(struct host *h, int argc, char **argv)
 			return opt_usage_error(&s, "--grace %s is no time; write 5, 5s, 500ms or 1m", s.value);
 	}
 	if (s.nargs != 1)
-		return opt_usage_error(&s, s.nargs ? "one ID at a time" : "which run? open-conduit runs list shows them");
+		return opt_usage_error(&s,
+		                       s.nargs ? "one ID at a time" : "which run? open-conduit runs list shows them");
 	return host_open(h) < 0 ? EXIT_NO : perform(h, s.args[0], grace);
 }

@@ -18,9 +18,9 @@ void text_add(struct text *t, const char *data, size_t len);
 void text_puts(struct text *t, const char *s);
 
 struct filter {
-	bool lines;    /* newline and tab pass */
-	bool colours;  /* SGR sequences pass, but for those that hide text */
-	bool ascii;    /* the terminal doesn't speak UTF-8: everything above 0x7e is escaped */
+	bool lines;   /* newline and tab pass */
+	bool colours; /* SGR sequences pass, but for those that hide text */
+	bool ascii;   /* the terminal doesn't speak UTF-8: everything above 0x7e is escaped */
 	/* private */
 	unsigned char hold[64];
 	size_t held;
