@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fault.h"
 #include "base/fd.h"
 #include "base/os.h"
 #include "broker/broker.h"
@@ -285,5 +286,8 @@ int oc_run_finish(oc_run *run, oc_error **err)
 		rc = oc_remove_tree(live, run->id);
 	if (rc < 0 && rc != -ENOENT)
 		return oc_fail(err, OC_EIO, -rc, "the directories of run %s can't be removed", run->id);
-	return oc_store_finish(run->store, run->id, err);
+	oc_fault("host:cleaned");
+	rc = oc_store_finish(run->store, run->id, err);
+	oc_fault("host:finished");
+	return rc;
 }

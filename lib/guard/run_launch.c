@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/fault.h"
 #include "base/fd.h"
 #include "base/os.h"
 #include "base/path.h"
@@ -36,8 +37,10 @@ static void release_held(oc_run *run)
 	if (run->releasing)
 		return;
 	run->releasing = true;
+	oc_fault("host:held");
 	if (oc_run_release(run, run->digest, &err) < 0)
 		oc_run_failed(run, err);
+	oc_fault("host:released");
 	oc_error_free(err);
 }
 
@@ -69,6 +72,10 @@ static void new_state(oc_run *run, const char *state, const json_t *event)
 	}
 	if (!strcmp(state, "held") && run->auto_release)
 		release_held(run);
+	else if (!strcmp(state, "started"))
+		oc_fault("host:started");
+	else if (!strcmp(state, "running"))
+		oc_fault("host:running");
 	else if (!strcmp(state, "refused"))
 		refused(run, event);
 	else if (!strcmp(state, "exited")) {
@@ -236,6 +243,7 @@ static void guard_listens(const siginfo_t *info, void *userdata)
 
 	oc_run_enter(run);
 	oc_source_free(oc_steal(run->guard_exit));
+	oc_fault("host:guard-listens");
 	/* A host that ignores SIGCHLD has no status to read: then the socket tells. */
 	if (info->si_pid && (info->si_code != CLD_EXITED || info->si_status))
 		rc = launch_failure(run, &err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Output is read from the journal on disk, in turns of a bounded size; the record follows it. */
+#include "base/fault.h"
 #include "base/fd.h"
 #include "guard/run.h"
 
@@ -31,6 +32,7 @@ static void deliver_end(oc_run *run)
 		return;
 	}
 	run->over = true;
+	oc_fault("host:ended");
 	if (run->ops.ended)
 		run->ops.ended(run, record.data, run->userdata);
 }

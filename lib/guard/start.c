@@ -2,6 +2,7 @@
 /* oc_broker_start: plan, verdict, pin, launch, release, as one call. */
 #include <stdlib.h>
 
+#include "base/fault.h"
 #include "broker/broker.h"
 #include "guard/run.h"
 
@@ -44,7 +45,9 @@ static void launch(struct start *start)
 		start_free(start);
 		return;
 	}
+	oc_fault("host:planned");
 	rc = oc_plan_pin(start->plan, start->broker->store, &err);
+	oc_fault("host:pinned");
 	if (!rc) {
 		start->run->auto_release = true;
 		rc = oc_run_begin(start->run, &err);

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is measured through the public API: planning, preflight, guards and adopting them.
+ *
+ *   bench_api plan STATE WORKSPACE COUNT POLICY   ms of plan, plan + pin, and launch to "held"
+ *   bench_api adopt STATE WORKSPACE COUNT         COUNT live guards of kind none, adopted; their memory
+ *
+ * Prints `name value` lines; OPEN_CONDUIT_LIBEXEC names the programs' directory. */
+#include <openconduit/openconduit.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+static oc_context *ctx;
+static oc_store *store;
+static unsigned done;
+
+static double now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static void must(int rc, const oc_error *err, const char *what)
+{
+	if (rc >= 0)
+		return;
+	fprintf(stderr, "%s: %s\n", what, oc_error_json(err));
+	exit(1);
+}
+
+static void open_store(const char *state)
+{
+	oc_context_options options = OC_CONTEXT_OPTIONS_INIT;
+	oc_error *err = NULL;
+
+	options.state_dir = state;
+	options.libexec_dir = getenv("OPEN_CONDUIT_LIBEXEC");
+	must(oc_context_new(&options, &ctx, &err), err, "context");
+	must(oc_store_open(ctx, &store, &err), err, "store");
+}
+
+static void wait_for(unsigned n)
+{
+	oc_error *err = NULL;
+
+	while (done < n)
+		must(oc_context_wait(ctx, 1000, &err), err, "wait");
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void report(const char *name, double *samples, int n)
+{
+	qsort(samples, (size_t)n, sizeof(*samples), by_value);
+	printf("%s %.3f %.3f %.3f\n", name, samples[0], samples[n / 2], samples[n - 1]);
+}
+
+static void planned(oc_plan *plan, const oc_error *err, void *userdata)
+{
+	must(plan ? 0 : -1, err, "plan");
+	*(oc_plan **)userdata = plan;
+	done++;
+}
+
+static void checked(const char *checks, const oc_error *err, void *userdata)
+{
+	(void)userdata;
+	must(checks ? 0 : -1, err, "check");
+	if (strncmp(checks, "{\"checks\":", 10) != 0 || !strstr(checks, "\"ok\":true,\"provider\""))
+		fprintf(stderr, "checks: %s\n", checks);
+	done++;
+}
+
+static void on_state(oc_run *run, const char *state, const char *json, void *userdata)
+{
+	(void)run;
+	(void)json;
+	if (!strcmp(state, userdata))
+		done++;
+}
+
+static void on_failed(oc_run *run, const oc_error *err, void *userdata)
+{
+	(void)run;
+	(void)userdata;
+	must(-1, err, "run");
+}
+
+static oc_run_ops run_ops(void)
+{
+	oc_run_ops ops = OC_RUN_OPS_INIT;
+
+	ops.state = on_state;
+	ops.failed = on_failed;
+	return ops;
+}
+
+static int bench_plan(char **argv)
+{
+	const char *command[] = { "/bin/true", NULL };
+	oc_request request = OC_REQUEST_INIT;
+	oc_run_ops ops = run_ops();
+	oc_broker *broker = NULL;
+	int n = atoi(argv[4]);
+	double *plan_ms, *pin_ms, *held_ms;
+	oc_error *err = NULL;
+
+	open_store(argv[2]);
+	must(oc_sandbox_broker_new(store, NULL, &broker, &err), err, "broker");
+	must(oc_broker_check(broker, checked, NULL, &err), err, "check");
+	wait_for(1);
+	request.workspace = argv[3];
+	request.policy = argv[5];
+	request.argv = command;
+	plan_ms = calloc((size_t)n, sizeof(double));
+	pin_ms = calloc((size_t)n, sizeof(double));
+	held_ms = calloc((size_t)n, sizeof(double));
+	if (!plan_ms || !pin_ms || !held_ms)
+		return 1;
+	for (int i = 0; i < n; i++) {
+		oc_plan *plan = NULL;
+		oc_run *run = NULL;
+		double t0 = now_ms(), t1, t2;
+
+		done = 0;
+		must(oc_broker_plan(broker, &request, planned, &plan, &err), err, "plan");
+		wait_for(1);
+		t1 = now_ms();
+		must(oc_plan_pin(plan, store, &err), err, "pin");
+		t2 = now_ms();
+		done = 0;
+		must(oc_run_open(store, oc_plan_run(plan), &ops, (void *)"held", &run, &err), err, "open");
+		wait_for(1);
+		plan_ms[i] = t1 - t0;
+		pin_ms[i] = t2 - t0;
+		held_ms[i] = now_ms() - t2;
+		if (oc_run_stop(run, 0, NULL) < 0)
+			return 1;
+		oc_run_free(run);
+		oc_plan_free(plan);
+	}
+	report("plan_ms", plan_ms, n);
+	report("plan_pin_ms", pin_ms, n);
+	report("launch_to_held_ms", held_ms, n);
+	free(plan_ms);
+	free(pin_ms);
+	free(held_ms);
+	oc_broker_free(broker);
+	return 0;
+}
+
+static long guard_rss_kb(const char *state, const char *id)
+{
+	char path[512], text[1024] = "", *at;
+	long kb = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/runs/%s/guard.json", state, id);
+	f = fopen(path, "re");
+	if (!f || !fread(text, 1, sizeof(text) - 1, f))
+		return -1;
+	fclose(f);
+	at = strstr(text, "\"pid\":");
+	if (!at)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/%d/status", atoi(at + 6));
+	f = fopen(path, "re");
+	while (f && fgets(text, sizeof(text), f))
+		if (sscanf(text, "VmRSS: %ld", &kb) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return kb;
+}
+
+static void start_guards(oc_run **runs, char (*ids)[64], int n, const char *workspace)
+{
+	const char *command[] = { "/bin/sleep", "600", NULL };
+	oc_request request = OC_REQUEST_INIT;
+	oc_run_ops ops = run_ops();
+	oc_broker *broker = NULL;
+	oc_error *err = NULL;
+
+	must(oc_unsandboxed_broker_new(store, NULL, &broker, &err), err, "broker");
+	request.workspace = workspace;
+	request.argv = command;
+	request.keep = 1;
+	for (int i = 0; i < n; i++) {
+		done = 0;
+		must(oc_broker_start(broker, &request, &ops, (void *)"running", &runs[i], &err), err, "start");
+		wait_for(1);
+		snprintf(ids[i], sizeof(ids[i]), "%s", oc_run_id(runs[i]));
+		oc_run_free(runs[i]);
+	}
+	oc_broker_free(broker);
+}
+
+static int bench_adopt(char **argv)
+{
+	struct rlimit files = { 65536, 65536 };
+	int n = atoi(argv[4]);
+	oc_run **runs = calloc((size_t)n, sizeof(*runs));
+	char(*ids)[64] = calloc((size_t)n, sizeof(*ids));
+	oc_run_ops ops = run_ops();
+	oc_error *err = NULL;
+	double began;
+	long rss = 0;
+
+	if (setrlimit(RLIMIT_NOFILE, &files) < 0)
+		getrlimit(RLIMIT_NOFILE, &files);
+	open_store(argv[2]);
+	if (!runs || !ids)
+		return 1;
+	start_guards(runs, ids, n, argv[3]);
+	for (int i = 0; i < n; i++) {
+		long kb = guard_rss_kb(argv[2], ids[i]);
+
+		rss = kb > rss ? kb : rss;
+	}
+	oc_store_free(store);
+	oc_context_free(ctx);
+	began = now_ms();
+	open_store(argv[2]);
+	done = 0;
+	for (int i = 0; i < n; i++)
+		must(oc_run_open(store, ids[i], &ops, (void *)"running", &runs[i], &err), err, "adopt");
+	wait_for((unsigned)n);
+	printf("adopted %d\nadopt_ms %.0f\nguard_rss_kb %ld\n", n, now_ms() - began, rss);
+	for (int i = 0; i < n; i++)
+		if (oc_run_stop(runs[i], 0, NULL) < 0)
+			return 1;
+	for (int i = 0; i < n; i++)
+		must(oc_context_wait(ctx, 10, &err), err, "wait");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 6 && !strcmp(argv[1], "plan"))
+		return bench_plan(argv);
+	if (argc == 5 && !strcmp(argv[1], "adopt"))
+		return bench_adopt(argv);
+	fprintf(stderr, "usage: bench_api plan STATE WORKSPACE COUNT POLICY | adopt STATE WORKSPACE COUNT\n");
+	return 2;
+}

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Random (policy, question) pairs: what `explain` says is what a real open or connect does.
+
+    test_random.py [PAIRS [SEED]]"""
+import json, os, random, socket, sys
+
+from world import HERE, Services, World, finish, ok, put
+
+DIRS = ["a", "a/b", "a/b/c", "a/d", "e", "e/f"]
+PER_POLICY = 20
+
+
+def build(w, s):
+    w.tree = w.home + "/tree"
+    paths = []
+    for d in DIRS:
+        paths.append(w.tree + "/" + d)
+        paths.append(put(w.tree + "/" + d + "/x"))
+    paths += [w.ws, put(w.ws + "/sub/y"), w.ws + "/sub", w.home + "/.ssh", w.home + "/.ssh/id_test", w.home + "/.netrc", w.denied + "/secret",
+              w.state + "/state.db", w.config + "/config.json", "/etc/passwd", "/usr/bin", w.home + "/.claude/secret", w.home + "/.bashrc"]
+    sockets = [s.unix, s.unix_tmp]
+    hosts = ["127.0.0.1:%d" % s.port, "127.0.0.1:%d" % s.port_any, "one.invalid", "deep.one.invalid", "two.invalid:8443",
+             "two.invalid:443", "x.three.invalid", "three.invalid", "four.invalid:1"]
+    return paths, sockets, hosts
+
+
+def random_policy(rng, w, s):
+    tree = [w.tree + "/" + d for d in DIRS] + [w.tree + "/" + d + "/x" for d in DIRS]
+    deny, allow = rng.sample(tree, rng.randrange(4)), rng.sample(tree, rng.randrange(4))
+    allow += rng.sample([w.home + "/.ssh", w.home + "/.ssh/id_test", w.home + "/.netrc"], rng.randrange(2))
+    write = ["{workspace}"] * rng.randrange(2)
+    write += rng.sample([w.tree + "/" + d for d in DIRS], rng.randrange(2))
+    network = rng.sample(["127.0.0.1:%d" % s.port, "one.invalid", "two.invalid:8443", "*.three.invalid"], rng.randrange(5))
+    policy = {"write": write, "read": {"deny": deny, "allow": allow}, "network": {"allow": network}}
+    if rng.random() < 0.4:
+        policy["unix_sockets"] = "all"
+        policy["sockets"] = rng.sample([s.unix, s.unix_tmp], rng.randrange(2))
+    return policy
+
+
+def explain(w, policy, op, subject):
+    p = w.oc("explain", "--policy", policy, "--" + op, subject, "--json")
+    if p.returncode not in (0, 1):
+        return None, p.stderr
+    return json.loads(p.stdout)["allowed"], p.stdout
+
+
+def main():
+    pairs = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 30)
+    rng = random.Random(seed)
+    print("note - seed %d" % seed)
+    w = World(clone=False)
+    s = Services(w)
+    paths, sockets, hosts = build(w, s)
+    w.oc("runs", "list")
+    asked = refused = 0
+    while asked < pairs:
+        policy = random_policy(rng, w, s)
+        file = w.policy(**policy)
+        questions = [[rng.choice(["read", "read", "write"]), rng.choice(paths)] for _ in range(PER_POLICY - 5)]
+        questions += [["host", h] for h in rng.sample(hosts, 4)]
+        questions += [["socket", rng.choice(sockets)]]
+        said = [explain(w, file, *q) for q in questions]
+        if said[0][0] is None:
+            # A policy that contradicts itself is refused by explain and by a run alike.
+            p = w.oc("exec", "--policy", file, "--", "/bin/true")
+            refused += 1
+            if p.returncode != 125:
+                ok(False, "explain refuses a policy that exec runs", json.dumps(policy) + said[0][1])
+            if refused > pairs:
+                break
+            continue
+        p = w.oc("exec", "--policy", file, "--", "/usr/bin/python3", HERE + "/ask.py", json.dumps(questions))
+        try:
+            real = json.loads(p.stdout)
+        except ValueError:
+            ok(False, "the run answers", json.dumps(policy) + p.stderr)
+            break
+        for q, (allowed, text), did in zip(questions, said, real):
+            asked += 1
+            if allowed != did:
+                ok(False, "explain and reality agree", "%s %s: explain %s, really %s; policy %s" % (q[0], q[1], text, did, json.dumps(policy)))
+            else:
+                ok(True, "%s %s is %s" % (q[0], os.path.basename(q[1]), "allowed" if did else "refused"))
+    print("note - %d pairs, %d policies refused as contradictory" % (asked, refused))
+    s.close()
+    w.close()
+    finish()
+
+
+main()
