@@ -32,7 +32,18 @@ struct oc_plan_input {
 /* Put a plan together: the agent's command and environment, launch, guest options, probes. */
 int oc_plan_build(const struct oc_plan_input *in, oc_plan **out, oc_error **err);
 
-/* The probes that a resolved policy asks for (P5–P15; the guard adds P1–P4's listeners and what it makes itself). */
-int oc_plan_probes(const json_t *resolved, const json_t *reply, const json_t *command, json_t **out, oc_error **err);
+/* The kinds of lib/guest/channel.h, which this layer doesn't include; a test compares the numbers. */
+enum oc_plan_probe {
+	OC_PROBE_FIRST = 1, OC_PLAN_NO_ROUTE = 1, OC_PLAN_NO_TCP = 2, OC_PLAN_NO_NAME = 3, OC_PLAN_PROXY = 4,
+	OC_PLAN_UNREADABLE = 5, OC_PLAN_READABLE = 6, OC_PLAN_UNWRITABLE = 7, OC_PLAN_WRITABLE = 8, OC_PLAN_MOUNT_ROOT = 9,
+	OC_PLAN_NO_SOCKET = 10, OC_PLAN_SOCKET = 11, OC_PLAN_STDIO = 12, OC_PLAN_ENVIRONMENT = 13, OC_PLAN_SAME = 14,
+	OC_PLAN_NAMESPACES = 15, OC_PLAN_PRIVILEGES = 16, OC_PLAN_NO_WRITE_FIFO = 17, OC_PLAN_TRACE = 18, OC_PROBE_LAST = 18,
+};
+/* The probes that a resolved policy asks for (P1-P11, P14-P16); the guard adds what only it knows: listeners, its
+ * namespaces, the inodes of the directories it made.  command: the plan's; *out new. */
+int oc_plan_probes(const struct oc_plan_input *in, const json_t *command, json_t **out, oc_error **err);
+/* The plan's `command`: argv[0] looked up, the environment put together; *out new. */
+int oc_plan_command(const struct oc_plan_input *in, json_t **out, oc_error **err);
+char *oc_plan_run_dir(const struct oc_plan_input *in); /* {run}; new, or NULL: no memory */
 
 #endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The strict check of a plan's whole shape: what is built and what is loaded pass the same one. */
+#ifndef OC_PLAN_CHECK_H
+#define OC_PLAN_CHECK_H
+
+#include "plan/plan.h"
+
+int oc_plan_check(const json_t *plan, oc_error **err);
+int oc_plan_check_resolved(const json_t *resolved, oc_error **err);
+
+bool oc_env_name_valid(const char *name); /* [A-Za-z_][A-Za-z0-9_]*, 256 at most */
+bool oc_plan_digest_valid(const char *digest);
+
+/* Check each object of an array against keys; path names the array. */
+int oc_plan_each(const json_t *array, const char *path, const struct oc_json_key *keys, size_t n, oc_error **err);
+/* OC_EPROTO with the field as the subject, in the words of the rest of the check. */
+int oc_plan_bad(oc_error **err, const char *path, const char *why);
+
+#endif
