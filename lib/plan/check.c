@@ -23,16 +23,7 @@ bool oc_plan_digest_valid(const char *digest)
 
 int oc_plan_bad(oc_error **err, const char *path, const char *why)
 {
-	oc_cleanup(oc_json_decrefp) json_t *json = json_object();
-	char message[512];
-
-	snprintf(message, sizeof(message), "%s: %s", path, why);
-	if (!oc_json_set_string(json, "reason", NULL) || !oc_json_set_string(json, "subject", path) ||
-	    !oc_json_set_string(json, "message", message) || !oc_json_set_string(json, "fix", NULL) ||
-	    !oc_json_set(json, "code", json_integer(OC_EPROTO)) || !oc_json_set(json, "errno", json_integer(0)) ||
-	    !oc_json_set(json, "more", json_array()))
-		return oc_nomem(err);
-	return oc_error_from_json(err, json);
+	return oc_error_makef(err, OC_EPROTO, 0, NULL, path, NULL, "%s: %s", path, why);
 }
 
 int oc_plan_each(const json_t *array, const char *path, const struct oc_json_key *keys, size_t n, oc_error **err)

@@ -71,9 +71,9 @@ static int refuse(oc_store *store, int64_t version, oc_error **err)
 	oc_cleanup(oc_freep) char *path = oc_path_join(store->dir, OC_STORE_FILE);
 
 	if (version < 0)
-		return oc_store_fail(err, OC_EIO, EINVAL, path, "open-conduit --help",
+		return oc_error_makef(err, OC_EIO, EINVAL, NULL, path, "open-conduit --help",
 				     "this is the database of another program; give Open Conduit a state directory of its own");
-	return oc_store_fail(err, OC_EVERSION, 0, path, "open-conduit --version",
+	return oc_error_makef(err, OC_EVERSION, 0, NULL, path, "open-conduit --version",
 			     "the store has schema %lld, written by a newer Open Conduit; this one knows %d: use the newer one",
 			     (long long)version, OC_STORE_SCHEMA);
 }

@@ -36,7 +36,7 @@ static int dir_refused(const char *path, const char *command, int errnum, const 
 
 	if (fix_line(command, path, &fix) < 0)
 		return oc_nomem(err);
-	return oc_store_fail(err, OC_EIO, errnum, path, fix, "the state directory %s", why);
+	return oc_error_makef(err, OC_EIO, errnum, NULL, path, fix, "the state directory %s", why);
 }
 
 /* A link to the state directory is followed when it is our own: somebody else's could be turned later. */
@@ -92,7 +92,7 @@ static int file_fail(oc_store *store, const char *name, int errnum, const char *
 
 	if (!path || fix_line("ls -la", store->dir, &fix) < 0)
 		return oc_nomem(err);
-	return oc_store_fail(err, OC_EIO, errnum, path, fix, "%s", why);
+	return oc_error_makef(err, OC_EIO, errnum, NULL, path, fix, "%s", why);
 }
 
 static int make_subdir(oc_store *store, const char *name, oc_error **err)

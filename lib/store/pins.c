@@ -38,7 +38,7 @@ static int run_fail(oc_store *store, const char *run, const char *name, int code
 {
 	oc_cleanup(oc_freep) char *path = run_path(store, run, name);
 
-	return oc_store_fail(err, errnum == ENOMEM ? OC_ENOMEM : code, errnum, path,
+	return oc_error_makef(err, code, errnum, NULL, path,
 			     "open-conduit runs list", "run %s: %s", run, why);
 }
 
@@ -87,7 +87,7 @@ static int pin_row(oc_store *store, const char *run, const char *digest, oc_erro
 	if (there && strcmp(there, digest) == 0)
 		return 1;
 	path = run_path(store, run, PLAN_FILE);
-	return oc_store_fail(err, OC_EEXISTS, 0, path, "open-conduit runs get",
+	return oc_error_makef(err, OC_EEXISTS, 0, NULL, path, "open-conduit runs get",
 			     "run %s is pinned to %s already: what needs another plan is a new run", run, there ? there : "another plan");
 }
 
@@ -229,7 +229,7 @@ int oc_store_pinned(oc_store *store, const char *run, char **text, char digest[]
 		return rc;
 	there = rc > 0 ? oc_sql_text(st, 0) : NULL;
 	if (rc == 0)
-		return oc_store_fail(err, OC_ENOTFOUND, 0, run, "open-conduit runs list", "there is no pin of run %s", run ? run : "(none)");
+		return oc_error_makef(err, OC_ENOTFOUND, 0, NULL, run, "open-conduit runs list", "there is no pin of run %s", run ? run : "(none)");
 	if (!there || strlen(there) >= OC_DIGEST_SIZE)
 		return there ? oc_sql_fail(store, SQLITE_CORRUPT, err) : oc_nomem(err);
 	rc = pinned_file(store, run, there, &out, err);

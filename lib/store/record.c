@@ -195,7 +195,7 @@ static int record(oc_store *store, const char *id, json_t *out, oc_error **err)
 	if (rc == 0)
 		rc = oc_sql_step(store, st, err);
 	if (rc <= 0)
-		return rc < 0 ? rc : oc_store_fail(err, OC_ENOTFOUND, 0, id, "open-conduit runs list", "there is no run %s", id);
+		return rc < 0 ? rc : oc_error_makef(err, OC_ENOTFOUND, 0, NULL, id, "open-conduit runs list", "there is no run %s", id);
 	if (!oc_json_set(out, "version", json_integer(1)) || !put_head(out, st))
 		return oc_nomem(err);
 	rc = put_records(store, st, id, out, err);

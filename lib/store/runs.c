@@ -18,7 +18,7 @@
 
 static int no_run(const char *run, oc_error **err)
 {
-	return oc_store_fail(err, OC_ENOTFOUND, 0, run, "open-conduit runs list", "there is no run %s", run);
+	return oc_error_makef(err, OC_ENOTFOUND, 0, NULL, run, "open-conduit runs list", "there is no run %s", run);
 }
 
 int oc_store_resolve(oc_store *store, const char *prefix, char id[OC_RUN_ID_SIZE], oc_error **err)
@@ -29,7 +29,7 @@ int oc_store_resolve(oc_store *store, const char *prefix, char id[OC_RUN_ID_SIZE
 	int rc;
 
 	if (n == 0 || prefix[n] || n >= OC_RUN_ID_SIZE)
-		return oc_store_fail(err, OC_EINVAL, 0, prefix, "open-conduit runs list", "a run id is 8 to 32 of a-z and 0-9");
+		return oc_error_makef(err, OC_EINVAL, 0, NULL, prefix, "open-conduit runs list", "a run id is 8 to 32 of a-z and 0-9");
 	rc = oc_sql_prepare(store, &st, err,
 			    "SELECT id FROM runs WHERE id >= ?1 AND id < ?1 || '{' ORDER BY id = ?1 DESC, id LIMIT 2", "s", prefix);
 	if (rc == 0)
@@ -42,7 +42,7 @@ int oc_store_resolve(oc_store *store, const char *prefix, char id[OC_RUN_ID_SIZE
 	memcpy(id, first, strlen(first) + 1);
 	rc = strcmp(id, prefix) == 0 ? 0 : oc_sql_step(store, st, err);
 	if (rc > 0)
-		return oc_store_fail(err, OC_EINVAL, 0, prefix, "open-conduit runs list", "more than one run begins with %s", prefix);
+		return oc_error_makef(err, OC_EINVAL, 0, NULL, prefix, "open-conduit runs list", "more than one run begins with %s", prefix);
 	return rc;
 }
 
@@ -76,7 +76,7 @@ static int add_event(oc_store *store, const char *run, const char *type, const c
 			    "AND (SELECT coalesce(max(seq), 0) FROM events WHERE run = runs.id) < ?", "isssi", oc_wall_ms(), type, data,
 			    run, (int64_t)EVENTS_MAX);
 
-	return rc == 0 ? oc_store_fail(err, OC_ENOTFOUND, 0, run, "open-conduit runs list",
+	return rc == 0 ? oc_error_makef(err, OC_ENOTFOUND, 0, NULL, run, "open-conduit runs list",
 				       "there is no run %s, or its history is full", run) : rc;
 }
 
@@ -230,7 +230,7 @@ int oc_store_finish(oc_store *store, const char *run, oc_error **err)
 		return dir;
 	rc = read_record(dir, "exit.json", &text, &record, err);
 	if (rc == 0 && !text)
-		return oc_store_fail(err, OC_ENOTFOUND, ENOENT, "exit.json", "open-conduit runs get", "run %s has no exit record", run);
+		return oc_error_makef(err, OC_ENOTFOUND, ENOENT, NULL, "exit.json", "open-conduit runs get", "run %s has no exit record", run);
 	if (rc == 0)
 		rc = check_record(store, run, record, err);
 	if (rc == 0)
@@ -253,7 +253,7 @@ int oc_store_forget(oc_store *store, const char *run, oc_error **err)
 	rc = oc_sql_run(store, err, "DELETE FROM runs WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM pins WHERE run = ?1)", "s", run);
 	rc = oc_sql_end(store, rc, err);
 	if (rc == 0)
-		return oc_store_fail(err, OC_EEXISTS, 0, run, "open-conduit runs get", "run %s is pinned, or not there", run);
+		return oc_error_makef(err, OC_EEXISTS, 0, NULL, run, "open-conduit runs get", "run %s is pinned, or not there", run);
 	return rc < 0 ? rc : 0;
 }
 
@@ -286,7 +286,7 @@ int oc_store_recovery_lock(oc_store *store, oc_error **err)
 	int tries;
 
 	if (fd < 0)
-		return oc_store_fail(err, OC_EIO, errno, store->dir, "ls -la", "the recovery lock can't be opened");
+		return oc_error_makef(err, OC_EIO, errno, NULL, store->dir, "ls -la", "the recovery lock can't be opened");
 	for (tries = 0; tries < 1000; tries++) {
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 			return fd;
@@ -295,6 +295,6 @@ int oc_store_recovery_lock(oc_store *store, oc_error **err)
 		usleep(10000);
 	}
 	oc_close(fd);
-	return oc_store_fail(err, OC_ETIME, EBUSY, store->dir, "fuser recover.lock",
+	return oc_error_makef(err, OC_ETIME, EBUSY, NULL, store->dir, "fuser recover.lock",
 			     "another process is recovering the runs and hasn't finished within ten seconds");
 }

@@ -1,36 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/path.h"
 #include "base/utf8.h"
 #include "store/sql.h"
-
-int oc_store_fail(oc_error **err, int code, int errnum, const char *subject, const char *fix, const char *fmt, ...)
-{
-	oc_cleanup(oc_json_decrefp) json_t *json = json_object();
-	struct oc_buf message;
-	va_list args;
-	char text[1024];
-	bool ok;
-
-	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	oc_buf_init(&message, 4 * sizeof(text));
-	if (oc_text_escape(&message, text, strlen(text), false) < 0) {
-		oc_buf_free(&message);
-		return oc_nomem(err);
-	}
-	ok = oc_json_set_string(json, "reason", NULL) && oc_json_set_string(json, "subject", subject) &&
-	     oc_json_set_string(json, "message", message.data ? message.data : "") && oc_json_set_string(json, "fix", fix) &&
-	     oc_json_set(json, "code", json_integer(code)) && oc_json_set(json, "errno", json_integer(errnum)) &&
-	     oc_json_set(json, "more", json_array());
-	oc_buf_free(&message);
-	return ok ? oc_error_from_json(err, json) : oc_nomem(err);
-}
 
 /* What to paste when state.db can't be used: it goes aside with its log and the marker that it existed, and
  * recovery finds what was pinned in runs/ again. */
@@ -46,7 +21,7 @@ static int damaged(oc_store *store, int rc, oc_error **err)
 		oc_buf_free(&fix);
 		return oc_nomem(err);
 	}
-	code = oc_store_fail(err, OC_EIO, EIO, path, fix.data,
+	code = oc_error_makef(err, OC_EIO, EIO, NULL, path, fix.data,
 			     "the store is damaged (%s): nothing was changed in it, and nothing runs until it is restored or put "
 			     "aside; what stands in runs/ is found again, the rest of the history is then only in the damaged file",
 			     sqlite3_errstr(rc));
@@ -67,18 +42,18 @@ int oc_sql_fail(oc_store *store, int rc, oc_error **err)
 		return damaged(store, rc, err);
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
-		return oc_store_fail(err, OC_ETIME, EBUSY, path, "fuser state.db",
+		return oc_error_makef(err, OC_ETIME, EBUSY, NULL, path, "fuser state.db",
 				     "another process has held the store for more than ten seconds");
 	case SQLITE_FULL:
-		return oc_store_fail(err, OC_EIO, ENOSPC, path, "df -h .",
+		return oc_error_makef(err, OC_EIO, ENOSPC, NULL, path, "df -h .",
 				     "the disk is full; nothing that was recorded is lost: free some space");
 	case SQLITE_READONLY:
 	case SQLITE_CANTOPEN:
 	case SQLITE_PERM:
-		return oc_store_fail(err, OC_EIO, errnum ? errnum : EACCES, path, "ls -la",
+		return oc_error_makef(err, OC_EIO, errnum ? errnum : EACCES, NULL, path, "ls -la",
 				     "the store can't be opened for writing (%s)", sqlite3_errstr(rc));
 	default:
-		return oc_store_fail(err, OC_EIO, errnum ? errnum : EIO, path, NULL, "the store failed: %s",
+		return oc_error_makef(err, OC_EIO, errnum ? errnum : EIO, NULL, path, NULL, "the store failed: %s",
 				     store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(rc));
 	}
 }

@@ -11,9 +11,6 @@
 #define OC_STORE_LOCK "store.lock" /* held while the store is opened; not empty once state.db was made */
 #define OC_STORE_SCHEMA 2          /* the newest version migrate.c knows */
 
-/* An I/O error that tells what it is about and what to paste, which oc_fail() can't. */
-int oc_store_fail(oc_error **err, int code, int errnum, const char *subject, const char *fix, const char *fmt, ...)
-	OC_PRINTF(6, 7);
 /* What SQLite says, as our error; rc is its (extended) code. */
 int oc_sql_fail(oc_store *store, int rc, oc_error **err);
 

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recovery: what became of every run that is not over.  The kernel's lock on runs/<id>/lock decides whether a guard
+ * lives, the files it fsynced decide what had happened; a host's memory decides nothing.  Where the two can't tell,
+ * the run is "unknown" and stays so until they can.  Each step may be the last before a SIGKILL: it is either
+ * whole or is found again by the next recovery. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <dirent.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "base/fd.h"
+#include "base/os.h"
+#include "base/path.h"
+#include "guard/protocol.h"
+#include "plan/plan.h"
+#include "store/store.h"
+
+#define INFO_MAX 65536
+
+struct found {
+	oc_store *store;
+	const char *run;
+	int dir, lock;         /* lock >= 0: no guard lives, and none can start while we hold it */
+	bool pinned, held;     /* held: somebody else has the lock */
+	bool started, proved, ended;
+	enum oc_alive alive;   /* the process of guard.json */
+	bool other_boot, other_digest;
+	char digest[OC_DIGEST_SIZE];
+	char detail[512];
+	oc_error *error;       /* why it is unknown, or what is to be stored with the state */
+};
+
+static void unknown(struct found *f, const char *what, int errnum, const char *bring)
+{
+	char message[512];
+
+	snprintf(f->detail, sizeof(f->detail), "%s", what);
+	if (f->error)
+		return;
+	snprintf(message, sizeof(message), "%s%s%s", what, errnum ? ": " : "", errnum ? strerrordesc_np(errnum) : "");
+	oc_refuse(&f->error, "run_lost", f->run, bring, "what became of run %s is unknown, so it is not retried: %s", f->run, message);
+}
+
+/* 1: there; 0: not; negative: can't tell. */
+static int there(struct found *f, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(f->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		if (S_ISREG(st.st_mode) && st.st_uid == geteuid())
+			return 1;
+		unknown(f, "a record of its guard is not a plain file of ours", 0, "ls -la runs/ID in the state directory, and restore it");
+		return -1;
+	}
+	if (errno == ENOENT)
+		return 0;
+	unknown(f, "its directory can't be read", errno, "make the state directory readable again");
+	return -1;
+}
+
+static int look(struct found *f, const char *name, bool *is)
+{
+	int rc = there(f, name);
+
+	*is = rc > 0;
+	return rc < 0 ? rc : 0;
+}
+
+/* The lock is the one thing that can't be stale. */
+static int take_lock(struct found *f)
+{
+	f->lock = openat(f->dir, OC_GUARD_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	if (f->lock < 0) {
+		unknown(f, "its lock can't be opened", errno, "make the state directory writable again");
+		return -1;
+	}
+	if (flock(f->lock, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	if (errno != EWOULDBLOCK) {
+		unknown(f, "its lock can't be taken", errno, "put the state directory on a file system that has flock(2)");
+		return -1;
+	}
+	f->lock = oc_close(f->lock);
+	f->held = true;
+	return 0;
+}
+
+/* guard.json against the pin and this boot.  Missing: the guard has only begun, or never was. */
+static int read_info(struct found *f)
+{
+	oc_cleanup(oc_json_decrefp) json_t *json = NULL;
+	oc_cleanup(oc_buf_free) struct oc_buf b;
+	const char *boot, *digest;
+	char now[OC_BOOT_SIZE];
+	pid_t pid = 0;
+	int rc;
+
+	oc_buf_init(&b, INFO_MAX);
+	rc = oc_read_file(f->dir, OC_GUARD_INFO, INFO_MAX - 1, &b);
+	if (rc == -ENOENT)
+		return 0;
+	if (rc < 0 || oc_json_parse(b.data ? b.data : "", b.len, INFO_MAX, OC_GUARD_INFO, &json, NULL) < 0 || !json_is_object(json)) {
+		unknown(f, "guard.json can't be read", rc < 0 ? -rc : 0, "restore runs/ID/guard.json, or remove the run's directory");
+		return -1;
+	}
+	boot = oc_json_text(json, "boot");
+	digest = oc_json_text(json, "digest");
+	if (!boot || !digest || oc_os_boot_id(now) < 0) {
+		unknown(f, "guard.json names no boot or digest", 0, "restore runs/ID/guard.json, or remove the run's directory");
+		return -1;
+	}
+	f->other_boot = strcmp(boot, now) != 0;
+	f->other_digest = f->pinned && strcmp(digest, f->digest) != 0;
+	f->alive = oc_guard_alive(f->dir, OC_GUARD_INFO, &pid, NULL);
+	return 0;
+}
+
+static const char *settle_unknown(struct found *f)
+{
+	oc_error *ignored = NULL;
+
+	if (!f->error)
+		unknown(f, "its records contradict each other", 0, "open-conduit runs get ID");
+	if (oc_store_state(f->store, f->run, "unknown", f->error, &ignored) < 0)
+		oc_error_free(ignored);
+	return "unknown";
+}
+
+/* Not adopted, nothing killed: the next recovery looks again. */
+static const char *mismatch(struct found *f, const char *what)
+{
+	oc_error *error = NULL, *ignored = NULL;
+
+	snprintf(f->detail, sizeof(f->detail), "%s", what);
+	oc_refuse(&error, "pin_mismatch", f->run, "open-conduit runs get ID",
+		  "%s: the run is not adopted, and nothing is ended that is not provably ours", what);
+	if (oc_store_state(f->store, f->run, "unknown", error, &ignored) < 0)
+		oc_error_free(ignored);
+	oc_error_free(error);
+	return "pin_mismatch";
+}
+
+static int remove_live(struct found *f)
+{
+	int live = openat(f->store->state_fd, "live", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int rc = live < 0 ? -errno : oc_remove_tree(live, f->run);
+
+	oc_close(live);
+	if (rc < 0 && rc != -ENOENT) {
+		unknown(f, "what it left in live/ can't be removed", -rc, "remove live/ID in the state directory");
+		return -1;
+	}
+	return 0;
+}
+
+/* Processes first, then files: a process that lives could make files anew. */
+static int clean(struct found *f)
+{
+	oc_error *error = NULL;
+	int rc = f->started ? oc_guard_sweep(f->dir, f->run, &error) : 0;
+
+	if (rc < 0) {
+		unknown(f, error ? oc_error_message(error) : "what it left running can't be ended", 0, "open-conduit runs stop ID");
+		oc_error_free(error);
+		return rc;
+	}
+	oc_fault("recover-swept");
+	return remove_live(f);
+}
+
+/* Back to "nothing ran".  `started` goes last: while it is there the next recovery cleans again. */
+static int rewind_run(struct found *f)
+{
+	static const char *const names[] = { OC_GUARD_SOCKET, OC_GUARD_INFO, OC_GUARD_STARTED };
+	size_t i;
+
+	for (i = 0; i < OC_COUNT(names); i++)
+		if (unlinkat(f->dir, names[i], 0) < 0 && errno != ENOENT) {
+			unknown(f, "a record of the last attempt can't be removed", errno, "make the state directory writable again");
+			return -1;
+		}
+	if (fsync(f->dir) < 0) {
+		unknown(f, "its directory can't be written", errno, "free some space in the state directory");
+		return -1;
+	}
+	return 0;
+}
+
+static const char *launchable(struct found *f)
+{
+	oc_error *error = NULL;
+
+	if (clean(f) < 0 || rewind_run(f) < 0)
+		return settle_unknown(f);
+	snprintf(f->detail, sizeof(f->detail), "%s",
+		 f->started ? "the sandbox was not proved, so the command never ran; leftovers were removed" : "nothing was started");
+	if (oc_store_state(f->store, f->run, "pinned", NULL, &error) < 0) {
+		unknown(f, error ? oc_error_message(error) : "the store can't be written", 0, "open-conduit doctor");
+		oc_error_free(error);
+		return "unknown";
+	}
+	return "launchable";
+}
+
+static const char *finished(struct found *f)
+{
+	oc_error *error = NULL;
+	const char *outcome;
+
+	if (clean(f) < 0)
+		return settle_unknown(f);
+	if (oc_store_finish(f->store, f->run, &error) == 0) {
+		snprintf(f->detail, sizeof(f->detail), "its exit record was there");
+		return "finished";
+	}
+	if (oc_error_reason(error) && strcmp(oc_error_reason(error), "pin_mismatch") == 0) {
+		outcome = mismatch(f, oc_error_message(error));
+	} else {
+		unknown(f, error ? oc_error_message(error) : "its exit record can't be read", 0, "restore runs/ID/exit.json, or remove it");
+		outcome = settle_unknown(f);
+	}
+	oc_error_free(error);
+	return outcome;
+}
+
+static const char *lost(struct found *f)
+{
+	oc_error *reason = NULL, *error = NULL;
+	int rc;
+
+	if (clean(f) < 0)
+		return settle_unknown(f);
+	snprintf(f->detail, sizeof(f->detail), "%s", f->other_boot ? "the machine was started anew while it ran" :
+		 "its guard is gone without an exit record");
+	oc_refuse(&reason, "run_lost", f->run, "open-conduit runs logs ID", "%s: how the command ended is not known", f->detail);
+	rc = oc_store_state(f->store, f->run, "run_lost", reason, &error);
+	oc_error_free(reason);
+	if (rc == 0)
+		return "run_lost";
+	unknown(f, error ? oc_error_message(error) : "the store can't be written", 0, "open-conduit doctor");
+	oc_error_free(error);
+	return "unknown";
+}
+
+/* A guard holds the lock.  It is the run's own only when every name of it agrees. */
+static const char *living(struct found *f)
+{
+	if (f->other_digest)
+		return mismatch(f, "its guard holds another plan than the one pinned");
+	if (f->other_boot)
+		return mismatch(f, "its guard's record names another boot of the machine");
+	if (f->alive == OC_ALIVE_YES) {
+		snprintf(f->detail, sizeof(f->detail), "its guard lives");
+		return "alive";
+	}
+	unknown(f, f->alive == OC_ALIVE_NO ? "its lock is held, and not by the guard it names"
+					   : "its lock is held by a guard that has not said who it is", 0, "fuser runs/ID/lock; look again in a second");
+	return settle_unknown(f);
+}
+
+/* The table of contract.md, "Recovery". */
+static const char *judge(struct found *f)
+{
+	if (f->held)
+		return living(f);
+	if (f->alive == OC_ALIVE_YES) {
+		if (f->other_digest || f->other_boot)
+			return mismatch(f, f->other_digest ? "its guard holds another plan than the one pinned"
+							   : "its guard's record names another boot of the machine");
+		unknown(f, "its guard lives without holding its lock", 0, "open-conduit runs get ID");
+		return settle_unknown(f);
+	}
+	if (f->alive == OC_ALIVE_UNKNOWN) {
+		unknown(f, "whether its guard lives can't be told", 0, "mount /proc, and look again");
+		return settle_unknown(f);
+	}
+	/* Nothing of another boot is alive, so there is nothing to sweep; another plan's records are not this run's. */
+	if (f->other_digest)
+		return mismatch(f, "the records in its directory are of another plan than the one pinned");
+	if (f->ended)
+		return finished(f);
+	if (f->proved && !f->started) {
+		unknown(f, "it has a proof and no start", 0, "restore runs/ID/started");
+		return settle_unknown(f);
+	}
+	return f->proved ? lost(f) : launchable(f);
+}
+
+static int check_pin(struct found *f)
+{
+	oc_cleanup(oc_freep) char *text = NULL;
+
+	return oc_store_pinned(f->store, f->run, &text, f->digest, &f->error);
+}
+
+static const char *classify(struct found *f)
+{
+	f->dir = oc_store_run_dir(f->store, f->run, false, &f->error);
+	if (f->dir == OC_ENOTFOUND && !f->pinned) {
+		oc_error *ignored = NULL;
+
+		if (oc_store_forget(f->store, f->run, &ignored) < 0)
+			oc_error_free(ignored);
+		snprintf(f->detail, sizeof(f->detail), "it was planned and never pinned");
+		return "forgotten";
+	}
+	if (f->dir < 0)
+		return settle_unknown(f);
+	if (f->pinned && check_pin(f) < 0) {
+		const char *reason = oc_error_reason(f->error);
+
+		return reason && strcmp(reason, "pin_mismatch") == 0 ? mismatch(f, oc_error_message(f->error)) : settle_unknown(f);
+	}
+	if (take_lock(f) < 0 || read_info(f) < 0 || look(f, OC_GUARD_STARTED, &f->started) < 0 ||
+	    look(f, OC_GUARD_PROVED, &f->proved) < 0 || look(f, OC_GUARD_EXIT, &f->ended) < 0)
+		return settle_unknown(f);
+	return judge(f);
+}
+
+static int report(json_t *out, const struct found *f, const char *outcome, oc_error **err)
+{
+	oc_cleanup(oc_json_decrefp) json_t *row = json_object();
+
+	if (!oc_json_set_string(row, "id", f->run) || !oc_json_set_string(row, "outcome", outcome) ||
+	    !oc_json_set_string(row, "detail", f->detail) || !oc_json_append(out, json_incref(row)))
+		return oc_nomem(err);
+	return 0;
+}
+
+static int settle(oc_store *store, const char *run, bool pinned, json_t *out, oc_error **err)
+{
+	struct found f = { .store = store, .run = run, .dir = -1, .lock = -1, .pinned = pinned, .alive = OC_ALIVE_NO };
+	const char *outcome = classify(&f);
+	int rc;
+
+	if (!f.detail[0] && f.error)
+		snprintf(f.detail, sizeof(f.detail), "%s", oc_error_message(f.error));
+	rc = report(out, &f, outcome, err);
+	oc_error_free(f.error);
+	oc_close(f.dir >= 0 ? f.dir : -1);
+	oc_close(f.lock);
+	return rc;
+}
+
+/* A directory without a row: a crash between the pin's file and its row, or a store that was lost.  What was
+ * started is put back into the store from its own pin; what was not is nothing. */
+static int restore(oc_store *store, const char *run, int dir, oc_error **err)
+{
+	oc_cleanup(oc_json_decrefp) json_t *head = json_object();
+	oc_cleanup(oc_buf_free) struct oc_buf b;
+	oc_plan *plan = NULL;
+	int rc;
+
+	oc_buf_init(&b, OC_JSON_MAX + 1);
+	rc = oc_read_file(dir, OC_GUARD_PLAN, OC_JSON_MAX, &b);
+	if (rc == 0)
+		rc = oc_plan_load(b.data ? b.data : "", b.len, &plan, err);
+	else
+		rc = oc_fail(err, OC_EIO, rc > -4096 ? -rc : 0, "the plan of run %s can't be read", run);
+	if (rc == 0 && strcmp(oc_plan_run(plan), run) != 0)
+		rc = oc_fail(err, OC_EPROTO, 0, "the plan in the directory of run %s is of another run", run);
+	if (rc == 0 && (!oc_json_set_string(head, "kind", oc_plan_kind(plan)) ||
+			!oc_json_set_string(head, "work", oc_json_text(plan->json, "work")) ||
+			!oc_json_set_string(head, "binding", oc_json_text(plan->json, "binding")) ||
+			!oc_json_set(head, "command", json_deep_copy(json_object_get(json_object_get(plan->json, "command"), "argv")))))
+		rc = oc_nomem(err);
+	if (rc == 0)
+		rc = oc_store_pin(store, run, plan->text, plan->digest, head, err);
+	oc_plan_free(plan);
+	return rc;
+}
+
+static int orphan(oc_store *store, int runs, const char *run, json_t *out, oc_error **err)
+{
+	struct found f = { .store = store, .run = run, .dir = -1, .lock = -1, .alive = OC_ALIVE_NO };
+	const char *outcome = "unknown";
+	bool known = true, info = false;
+	int rc;
+
+	f.dir = oc_store_run_dir(store, run, false, &f.error);
+	if (f.dir >= 0 && take_lock(&f) == 0 && look(&f, OC_GUARD_INFO, &info) == 0 && look(&f, OC_GUARD_STARTED, &f.started) == 0 &&
+	    look(&f, OC_GUARD_PROVED, &f.proved) == 0 && look(&f, OC_GUARD_EXIT, &f.ended) == 0)
+		known = false;
+	if (!known && !f.held && !info && !f.started && !f.proved && !f.ended) {
+		rc = oc_remove_tree(runs, run);
+		outcome = rc < 0 && rc != -ENOENT ? "unknown" : "forgotten";
+		snprintf(f.detail, sizeof(f.detail), rc < 0 && rc != -ENOENT ? "its directory can't be removed" : "it was never pinned");
+	} else if (!known) {
+		oc_close(f.lock);
+		f.lock = -1;
+		if (restore(store, run, f.dir, &f.error) == 0) {
+			oc_close(f.dir);
+			oc_error_free(f.error);
+			return settle(store, run, true, out, err);
+		}
+		snprintf(f.detail, sizeof(f.detail), "%s", f.error ? oc_error_message(f.error) : "it can't be restored");
+	}
+	rc = report(out, &f, outcome, err);
+	oc_error_free(f.error);
+	oc_close(f.dir >= 0 ? f.dir : -1);
+	oc_close(f.lock);
+	return rc;
+}
+
+static int is_known(oc_store *store, const char *run, oc_error **err)
+{
+	char id[OC_RUN_ID_SIZE];
+	oc_error *error = NULL;
+	int rc = oc_store_resolve(store, run, id, &error);
+
+	if (rc == OC_EINVAL || rc == OC_ENOTFOUND || (rc == 0 && strcmp(id, run) != 0)) {
+		oc_error_free(error);
+		return 0;
+	}
+	if (rc < 0 && err)
+		*err = error;
+	else
+		oc_error_free(error);
+	return rc < 0 ? rc : 1;
+}
+
+static int orphans(oc_store *store, json_t *out, oc_error **err)
+{
+	int runs = openat(store->state_fd, "runs", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *list = runs < 0 ? NULL : fdopendir(fcntl(runs, F_DUPFD_CLOEXEC, 3));
+	struct dirent *entry;
+	int rc = list ? 0 : oc_fail(err, OC_EIO, errno, "the directory of the runs can't be listed");
+
+	while (rc == 0 && (entry = readdir(list))) {
+		if (!oc_run_id_valid(entry->d_name))
+			continue;
+		rc = is_known(store, entry->d_name, err);
+		rc = rc == 0 ? orphan(store, runs, entry->d_name, out, err) : OC_MIN(rc, 0);
+	}
+	if (list)
+		closedir(list);
+	oc_close(runs);
+	return rc;
+}
+
+static int walk(oc_store *store, json_t *out, oc_error **err)
+{
+	oc_cleanup(oc_json_decrefp) json_t *list = NULL;
+	const json_t *row;
+	size_t i;
+	/* Rows first: what the orphans bring back has been settled already. */
+	int rc = oc_store_unfinished(store, &list, err);
+
+	json_array_foreach(list, i, row)
+		if (rc == 0)
+			rc = settle(store, oc_json_text(row, "id"), json_is_true(json_object_get(row, "pinned")), out, err);
+	return rc < 0 ? rc : orphans(store, out, err);
+}
+
+int oc_store_recover(oc_store *store, char **json, oc_error **err)
+{
+	oc_cleanup(oc_closep) int lock = -1;
+	oc_cleanup(oc_json_decrefp) json_t *out = NULL;
+	int rc;
+
+	if (!store || !json)
+		return oc_fail(err, OC_EINVAL, 0, "oc_store_recover: store and json must not be NULL");
+	rc = oc_context_check(store->ctx, err);
+	if (rc < 0)
+		return rc;
+	lock = oc_store_recovery_lock(store, err);
+	if (lock < 0)
+		return lock;
+	out = json_array();
+	rc = out ? walk(store, out, err) : oc_nomem(err);
+	if (rc < 0)
+		return rc;
+	*json = json_dumps(out, JSON_COMPACT);
+	return *json ? 0 : oc_nomem(err);
+}
