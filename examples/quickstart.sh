@@ -1,0 +1,171 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# From a fresh Debian 12 or Ubuntu 24.04 to a confined run, in one command and with all its own set-up:
+#
+#   examples/quickstart.sh
+#
+# It installs what is missing (apt and npm, by name), builds, lets a shell command in the process sandbox edit a file,
+# has the same sandbox try eight forbidden things, each of which is first done outside to show that it can be done, and
+# prints what was granted, what was refused, what each probe measured and how long it took.
+# Started as root it makes and uses the ordinary user oc-test: nothing of Open Conduit runs as root.
+# All it makes lies in one folder, which it names at the end.
+set -u
+set -o pipefail
+umask 022
+
+here=$(cd "$(dirname "$0")" && pwd)
+tree=$(dirname "$here")
+# shellcheck source=tests/lib/machine.sh
+. "$tree/tests/lib/machine.sh"
+
+bold='' green='' red='' plain=''
+if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
+	bold=$'\033[1m' green=$'\033[32m' red=$'\033[31m' plain=$'\033[0m'
+fi
+times=()
+lap=$(date +%s%N)
+# took WHAT: the time since the last, kept for the table at the end.
+took()
+{
+	local now
+	now=$(date +%s%N)
+	times+=("$(printf '%9.2f s  %s' "$(((now - lap) / 10000000))e-2" "$1")")
+	lap=$now
+}
+part()
+{
+	printf '\n%s%s%s\n' "$bold" "$1" "$plain"
+}
+
+part '1. Setting up'
+need_packages gcc libc6-dev meson ninja-build pkg-config libjansson-dev libsqlite3-dev libmbedtls-dev musl-tools \
+	bubblewrap socat ripgrep git python3 npm ca-certificates
+need_user
+took 'packages and the ordinary user'
+userns_fix || exit 1
+need_srt
+took 'srt and Node, from npm'
+printf '   as the user %s, with srt %s on Node %s\n' "$OC_USER" "$OC_SRT_VERSION" "$OC_NODE_VERSION"
+
+part '2. Building'
+work=$OC_USER_HOME/open-conduit-quickstart
+as_user mkdir -p "$work"
+source=$tree
+if [ "$(id -u)" = 0 ]; then
+	# Root's tree may be out of that user's reach.
+	source=$work/source
+	as_user rm -rf "$source"
+	as_user mkdir "$source"
+	tar -C "$tree" --exclude=./.git --exclude='./build*' --no-same-owner -cf - . | as_user tar -C "$source" --no-same-owner -xf - ||
+		die "Copying the tree to $source failed."
+fi
+log=$work/build.log
+build()
+{
+	as_user rm -rf "$work/build" "$work/prefix"
+	as_user meson setup "$work/build" "$source" --prefix="$work/prefix" --libdir=lib --libexecdir=libexec -Dtests=false &&
+		as_user ninja -C "$work/build" && as_user meson install -C "$work/build" --no-rebuild
+}
+if ! text=$(build 2>&1 </dev/null); then
+	tail -n 40 <<<"$text" >&2
+	die 'Building failed.'
+fi
+as_user tee "$log" <<<"$text" >/dev/null
+took 'the build'
+printf '   %s\n' "$work/prefix/bin/open-conduit"
+
+# A home, a project and things of this machine worth protecting, all made for this; nobody's real key is touched.
+demo=$work/demo
+home=$demo/home
+project=$demo/project
+as_user rm -rf "$demo"
+as_user bash -s "$home" "$project" <<'MAKE'
+set -e
+home=$1 project=$2
+mkdir -p "$home/.ssh" "$project"
+chmod 700 "$home" "$home/.ssh"
+printf 'not a real key, but it stands where one would\n' >"$home/.ssh/id_ed25519"
+chmod 600 "$home/.ssh/id_ed25519"
+printf 'alias ll="ls -l"\n' >"$home/.bashrc"
+cd "$project"
+git -c init.defaultBranch=main init -q
+printf 'Hello, world.\n' >greeting.txt
+git add greeting.txt
+git -c user.name=Quickstart -c user.email=quickstart@example.org commit -qm 'A greeting'
+MAKE
+
+# conduit ARGUMENT…: open-conduit as that user, at home in the demonstration, in the project.
+conduit()
+{
+	# shellcheck disable=SC2016 # constants for the inner shell
+	as_user env "HOME=$home" sh -c 'cd "$1" && shift && exec "$@"' - "$project" "$work/prefix/bin/open-conduit" "$@"
+}
+
+part '3. A confined command edits a file'
+printf '   open-conduit exec -- sh -c %s\n' "'sed -i \"s/world/confined world/\" greeting.txt && cat greeting.txt'"
+# shellcheck disable=SC2016 # a constant for the inner shell
+if ! conduit exec -- sh -c 'sed -i "s/world/confined world/" greeting.txt && cat greeting.txt' </dev/null | sed 's/^/   > /'; then
+	conduit doctor >&2 </dev/null
+	die 'The run failed; above is what the doctor finds.'
+fi
+edited=$(as_user cat "$project/greeting.txt")
+if [ "$edited" != 'Hello, confined world.' ]; then
+	die "The edit did not reach the file: it reads '$edited'."
+fi
+printf '   the file on this machine now reads: %s\n' "$edited"
+took 'a confined run that edits a file'
+
+part '4. Eight forbidden things'
+# What is to be protected of this machine while we try: a port, a unix socket and a process.  It counts who gets through.
+coproc OUTSIDE { as_user python3 "$source/examples/quickstart/outside.py" "$demo/host.sock" 2>&1; }
+outside=$OUTSIDE_PID
+trap 'kill "$outside" 2>/dev/null' EXIT
+read -r -t 20 -u "${OUTSIDE[0]}" port pid || die 'The program to be protected did not start.'
+settings=$demo/attempts.json
+as_user tee "$settings" >/dev/null <<JSON
+{"home": "$home", "project": "$project", "state": "$home/.local/state/open-conduit",
+ "port": $port, "pid": $pid, "socket": "$demo/host.sock"}
+JSON
+# count: "connections to the port, to the socket, signals" so far.
+count()
+{
+	printf 'count\n' >&"${OUTSIDE[1]}"
+	read -r -t 20 -u "${OUTSIDE[0]}" reply || die 'The program to be protected is gone.'
+	printf '%s\n' "$reply"
+}
+attempts=(python3 "$source/examples/quickstart/attempts.py" "$settings")
+control=$(as_user env "HOME=$home" "${attempts[@]}" </dev/null) || die "The attempts outside the sandbox failed: $control"
+before=$(count)
+as_user git -C "$project" checkout -q -- . 2>/dev/null
+record=$demo/exec.json
+took 'the eight attempts without a sandbox'
+kept=$(mktemp -d)
+conduit exec --json -- "${attempts[@]}" 2>"$kept/out" >"$kept/json" </dev/null
+status=$?
+after=$(count)
+took 'the eight attempts in a confined run'
+as_user tee "$record" <"$kept/json" >/dev/null
+as_user tee "$demo/confined.txt" <"$kept/out" >/dev/null
+rm -rf "$kept"
+as_user tee "$demo/control.txt" <<<"$control" >/dev/null
+run=$(as_user python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["run"])' "$record" 2>/dev/null)
+if [ "$status" != 0 ] || [ -z "$run" ]; then
+	as_user cat "$demo/confined.txt" >&2
+	die "The confined run failed with status $status."
+fi
+conduit runs get --json "$run" </dev/null | as_user tee "$demo/run.json" >/dev/null
+took 'reading the record'
+
+as_user python3 "$source/examples/quickstart/report.py" "$demo" "$before" "$after" "$bold" "$green" "$red" "$plain"
+verdict=$?
+
+part '8. How long each part took'
+printf '%s\n' "${times[@]}"
+part 'Where things are'
+printf '   the program     %s\n   this record     HOME=%s %s runs get %s\n   to remove all   rm -rf %s\n' \
+	"$work/prefix/bin/open-conduit" "$home" "$work/prefix/bin/open-conduit" "$run" "$work"
+if [ "$verdict" != 0 ]; then
+	printf '\n%sNot everything went as it should: see above.%s\n' "$red" "$plain"
+	exit 1
+fi
+printf '\n%sAll eight were refused, and the record says under which policy.%s\n' "$green" "$plain"

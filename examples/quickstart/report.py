@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""report.py FOLDER BEFORE AFTER BOLD GREEN RED PLAIN: what quickstart.sh found, for a person.
+
+FOLDER holds control.txt and confined.txt (the attempts outside and inside) and run.json (the record, as
+`open-conduit runs get --json` gives it).  BEFORE and AFTER say how often what is outside was reached.  Fails unless
+every attempt could be done outside, was refused inside, and nothing of it arrived."""
+import json
+import os
+import sys
+
+folder, before, after, bold, green, red, plain = sys.argv[1:8]
+good = True
+
+
+def complain(text):
+    global good
+    good = False
+    print("   %s%s%s" % (red, text, plain))
+
+
+def attempts(name):
+    with open(os.path.join(folder, name), encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file if line.count("\t") == 2]
+    return {row[0]: (row[1], row[2]) for row in rows}
+
+
+def show_attempts():
+    control, confined = attempts("control.txt"), attempts("confined.txt")
+    print("   %-36s %-24s %s" % ("", "without a sandbox", "confined"))
+    for name, (outcome, how) in control.items():
+        inside, why = confined.get(name, ("missing", "no answer"))
+        right = outcome == "done" and inside == "refused"
+        mark = "%s%s%s" % (green if right else red, "refused" if inside == "refused" else inside.upper(), plain)
+        print("   %-36s %-24s %s: %s" % (name, how if outcome == "done" else "REFUSED: " + how, mark, why))
+        if outcome != "done":
+            complain("could not be done outside either, so the refusal shows nothing: " + name)
+        if inside != "refused":
+            complain("expected to be refused: " + name)
+    if len(control) != 8:
+        complain("%d attempts were made, not eight" % len(control))
+    ours = "control" if before == after else None
+    print("   what is outside was reached (port, socket, signals): before %s, after %s" % (before, after))
+    with open(os.path.join(folder, "home", ".bashrc"), encoding="utf-8") as file:
+        planted = "planted" in file.read()
+    if not ours or planted:
+        complain("something of the confined run arrived outside")
+
+
+def listed(title, rows):
+    rows = list(rows)
+    print("   %-10s %s" % (title, rows[0] if rows else "nothing"))
+    for row in rows[1:]:
+        print("   %-10s %s" % ("", row))
+
+
+def show_policy(run):
+    resolved = run["plan"]["resolved"]
+    home = os.path.join(folder, "home")
+
+    def short(path):
+        return path.replace(home, "~", 1) if path.startswith(home) else path
+
+    print("\n%s5. What was granted%s" % (bold, plain))
+    listed("write", ("%s  (%s)" % (short(w["path"]), w.get("rule", "")) for w in resolved.get("write", [])))
+    listed("network", (n["entry"] for n in resolved.get("network", [])))
+    listed("sockets", [resolved["unix_sockets"]] if resolved.get("unix_sockets") != "none" else [])
+    print("\n%s6. What was refused%s" % (bold, plain))
+    denied = [r for r in resolved.get("read", []) if not r["allow"]]
+    there = [r for r in denied if r.get("exists")]
+    listed("reading", ("%s  (%s)" % (short(r["path"]), r.get("rule", "")) for r in there))
+    print("   %-10s and %d more places where credentials would be, if they were there" % ("", len(denied) - len(there)))
+    listed("at all", ("%s  (%s)" % (short(p["path"]), p.get("what", "")) for p in resolved.get("protected", []) if p.get("exists")))
+    listed("changing", ("%s  (%s)" % (short(p["path"]), p.get("what", "")) for p in resolved.get("readonly", [])))
+
+
+def show_probes(run):
+    probes = run.get("probes") or []
+    print("\n%s7. What the probes measured, before the command was started%s" % (bold, plain))
+    for p in probes:
+        mark = green + "held" + plain if p.get("ok") else red + "FAILED" + plain
+        print("   %-5s %s %8.2f ms  %s" % (p.get("id", "?"), mark, p.get("ns", 0) / 1e6, p.get("detail") or ""))
+        if not p.get("ok"):
+            complain("a probe failed and the command ran all the same")
+    if not probes:
+        complain("the record has no probes")
+    print("   policy     %s" % json.dumps(run["plan"]["policy"].get("normal", run["plan"]["policy"])))
+    print("   digest     %s" % run.get("digest"))
+
+
+show_attempts()
+with open(os.path.join(folder, "run.json"), encoding="utf-8") as file:
+    record = json.load(file)["run"]
+show_policy(record)
+show_probes(record)
+sys.exit(0 if good else 1)
