@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What srt hides by name, the host can bring back by name: a file written anew and renamed over a
+ * denied one is a new file, and the mount that hid the old one is gone with it.  And what is not
+ * there yet can't be hidden at all.  So only directories are hidden.  A denied directory is
+ * hidden itself; for a denied file, a link, or a name that is absent, the nearest existing
+ * directory above it is (often the home directory), and every entry that it has now, but the
+ * denied ones, is given back.  Whatever appears later, under whatever name, isn't there for the run.
+ *
+ * Two places can't be hidden so: a directory the run may write (its new files would vanish), and
+ * the root.  There a denied file that exists is hidden by itself, and an absent one is refused,
+ * except where only root could make it.
+ *
+ * Links: srt gives an entry back at its own name from where it leads, a second way to the same
+ * files that no deny lies on.  Links into or above anything denied are therefore left out; links
+ * that lead out of the hidden directory srt leaves out itself. */
+#include "hide.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct rule {
+	const char *path;
+	bool deny, absolute; /* absolute: no other rule lifts it */
+};
+
+struct hider {
+	const json_t *resolved;
+	struct rule *rules;
+	size_t n_rules;
+	struct list roots;  /* directories whose entries are given back one by one */
+	struct list covers; /* directories hidden whole because of the sockets in them */
+	struct hidden *out;
+	struct refusal *r;
+	unsigned links, odd;
+};
+
+/* ---- what the rules say ---- */
+
+static bool add_rule(struct hider *h, const char *path, bool deny, bool absolute)
+{
+	struct rule *v = realloc(h->rules, (h->n_rules + 1) * sizeof(*v));
+
+	if (!v)
+		return false;
+	h->rules = v;
+	v[h->n_rules++] = (struct rule){ path, deny, absolute };
+	return true;
+}
+
+static int load_rules(struct hider *h)
+{
+	const json_t *e;
+	size_t i;
+
+	json_array_foreach(json_object_get(h->resolved, "read"), i, e)
+		if (!text_of(e, "path") || !json_is_boolean(json_object_get(e, "allow")))
+			return refuse(h->r, "provider_failed", "resolved.read", NULL, "a read rule lacks its path");
+		else if (!add_rule(h, text_of(e, "path"), !json_is_true(json_object_get(e, "allow")), false))
+			return no_memory(h->r);
+	json_array_foreach(json_object_get(h->resolved, "protected"), i, e)
+		if (!text_of(e, "path"))
+			return refuse(h->r, "provider_failed", "resolved.protected", NULL, "a protected entry lacks its path");
+		else if (!add_rule(h, text_of(e, "path"), true, true))
+			return no_memory(h->r);
+	json_array_foreach(json_object_get(h->resolved, "hidden"), i, e)
+		if (!text_of(e, "path") || !list_add(&h->covers, text_of(e, "path")))
+			return refuse(h->r, "provider_failed", "resolved.hidden", NULL, "a hidden entry lacks its path");
+	return 0;
+}
+
+/* The most specific rule decides, at the same path the one that allows; protected beats all. */
+static bool denied(const struct hider *h, const char *path)
+{
+	const struct rule *best = NULL;
+	size_t i;
+
+	for (i = 0; i < h->n_rules; i++) {
+		const struct rule *rule = &h->rules[i];
+		size_t len = strlen(rule->path);
+
+		if (!path_within(rule->path, path))
+			continue;
+		if (rule->absolute)
+			return true;
+		if (!best || len > strlen(best->path) || (len == strlen(best->path) && !rule->deny))
+			best = rule;
+	}
+	return best && best->deny;
+}
+
+static bool written(const struct hider *h, const char *path)
+{
+	const json_t *e;
+	size_t i;
+
+	json_array_foreach(json_object_get(h->resolved, "write"), i, e)
+		if (path_within(text_of(e, "path"), path))
+			return true;
+	return false;
+}
+
+/* Is it beneath a directory hidden for its sockets, and nothing names it or what holds it? */
+static bool covered(const struct hider *h, const char *path)
+{
+	const char *workspace = text_of(h->resolved, "workspace"), *cover = NULL;
+	size_t i;
+
+	for (i = 0; i < h->covers.n; i++)
+		if (path_within(h->covers.v[i], path) && (!cover || strlen(h->covers.v[i]) > strlen(cover)))
+			cover = h->covers.v[i];
+	if (!cover || written(h, path))
+		return false;
+	if (workspace && path_within(cover, workspace) && path_within(workspace, path))
+		return false;
+	for (i = 0; i < h->n_rules; i++)
+		if (!h->rules[i].deny && path_within(cover, h->rules[i].path) && path_within(h->rules[i].path, path))
+			return false;
+	return true;
+}
+
+static bool visible(const struct hider *h, const char *path)
+{
+	return !denied(h, path) && !covered(h, path);
+}
+
+/* Does anything hidden lie at or beneath it? */
+static bool holds_hidden(const struct hider *h, const char *path)
+{
+	size_t i;
+
+	for (i = 0; i < h->n_rules; i++)
+		if (h->rules[i].deny && path_within(path, h->rules[i].path))
+			return true;
+	for (i = 0; i < h->covers.n; i++)
+		if (path_within(path, h->covers.v[i]))
+			return true;
+	return false;
+}
+
+/* ---- hiding ---- */
+
+static int add_deny(struct hider *h, const char *path)
+{
+	return list_add(&h->out->deny, path) ? 0 : no_memory(h->r);
+}
+
+/* A directory that is hidden must not be given back whole: that would cancel it. */
+static int add_allow(struct hider *h, const char *path)
+{
+	if (list_has(&h->roots, path) || list_has(&h->out->deny, path))
+		return 0;
+	return list_add(&h->out->allow, path) ? 0 : no_memory(h->r);
+}
+
+/* The nearest directory above path that exists, resolved; the rest of path is appended to it in *real. */
+static char *existing_above(const char *path, char **real)
+{
+	char *at = path_parent(path);
+
+	while (at) {
+		char *resolved = realpath(at, NULL), *up;
+		struct stat st;
+
+		if (resolved && stat(resolved, &st) == 0 && S_ISDIR(st.st_mode)) {
+			*real = format("%s%s", resolved[1] ? resolved : "", path + (at[1] ? strlen(at) : 0));
+			free(at);
+			return resolved;
+		}
+		free(resolved);
+		if (!at[1])
+			break;
+		up = path_parent(at);
+		free(at);
+		at = up;
+	}
+	free(at);
+	return NULL;
+}
+
+static int refuse_absent(struct hider *h, const char *path)
+{
+	bool file = strchr(strrchr(path, '/'), '.') != NULL;
+	cleanup_free char *fix = format("%s '%s'", file ? "touch" : "mkdir -p", path);
+
+	return refuse(h->r, "sandbox_config", path, strchr(path, '\'') ? NULL : fix,
+		      "%s is denied and isn't there yet, in a directory that the run may write: srt can't deny it until it exists",
+		      path);
+}
+
+/* A denied file where its directory can't be hidden. */
+static int hide_itself(struct hider *h, const char *path, const char *dir)
+{
+	struct stat st, above;
+	cleanup_free char *note = NULL;
+
+	if (lstat(path, &st) == 0) {
+		if (S_ISLNK(st.st_mode))
+			return 0; /* where it leads has a rule of its own */
+		note = format("%s is hidden as a file: renaming another over it on the host would show that one", path);
+		if (!note || !list_add(&h->out->notes, note))
+			return no_memory(h->r);
+		return add_deny(h, path);
+	}
+	if (!written(h, dir) && stat(dir, &above) == 0 && above.st_uid == 0 && access(dir, W_OK) < 0)
+		return 0; /* only root can make it */
+	return refuse_absent(h, path);
+}
+
+static int hide_one(struct hider *h, const char *path)
+{
+	cleanup_free char *real = NULL, *dir = NULL, *parent = path_parent(path);
+
+	if (!denied(h, path) && !list_has(&h->covers, path))
+		return 0;
+	if (is_dir(path))
+		return parent && !visible(h, parent) && !written(h, parent) ? 0 : add_deny(h, path);
+	dir = existing_above(path, &real);
+	if (!parent || !dir || !real)
+		return no_memory(h->r);
+	if (strcmp(real, path) != 0)
+		return denied(h, real) ? hide_one(h, real) : 0;
+	if (!visible(h, dir))
+		return 0;
+	if (!strcmp(dir, "/") || written(h, dir))
+		return hide_itself(h, path, dir);
+	return list_has(&h->roots, dir) || list_add(&h->roots, dir) ? 0 : no_memory(h->r);
+}
+
+/* ---- giving back ---- */
+
+static bool is_text(const char *name)
+{
+	cleanup_json json_t *text = json_string(name); /* NULL when it isn't UTF-8 */
+
+	return text != NULL;
+}
+
+static bool link_is_safe(struct hider *h, const char *root, const char *path)
+{
+	cleanup_free char *target = realpath(path, NULL);
+
+	if (!target)
+		return false;
+	if (visible(h, target) && !holds_hidden(h, target) && path_within(root, target))
+		return true;
+	h->links++;
+	return false;
+}
+
+static int give_back(struct hider *h, const char *root, const char *name)
+{
+	cleanup_free char *path = format("%s/%s", root, name);
+	struct stat st;
+
+	if (!path)
+		return no_memory(h->r);
+	if (!visible(h, path) || lstat(path, &st) < 0)
+		return 0;
+	if (!is_text(name)) {
+		h->odd++;
+		return 0;
+	}
+	if (S_ISLNK(st.st_mode) && !link_is_safe(h, root, path))
+		return 0;
+	return add_allow(h, path);
+}
+
+static int refuse_too_many(struct hider *h, const char *where)
+{
+	return refuse(h->r, "sandbox_config", where, NULL,
+		      "hiding what the policy denies takes more than the %u entries that srt can be given, most of them for %s: deny a directory instead of single files in it",
+		      HIDE_MAX, where);
+}
+
+static int give_back_entries(struct hider *h, const char *root)
+{
+	DIR *dir = opendir(root);
+	struct dirent *e;
+	int rc = 0;
+
+	if (!dir)
+		return errno == EACCES ? 0 : /* the run can't read it either */
+			refuse(h->r, "sandbox_unavailable", root, NULL, "%s can't be read: %s", root, strerror(errno));
+	while (!rc && (e = readdir(dir))) {
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+			rc = give_back(h, root, e->d_name);
+		if (!rc && h->out->allow.n + h->out->deny.n > HIDE_MAX)
+			rc = refuse_too_many(h, root);
+	}
+	closedir(dir);
+	return rc;
+}
+
+static bool beneath_hidden(const struct hider *h, const char *path)
+{
+	size_t i;
+
+	for (i = 0; i < h->out->deny.n; i++)
+		if (path_within(h->out->deny.v[i], path))
+			return true;
+	return false;
+}
+
+static int lift(struct hider *h, const char *path)
+{
+	struct stat st;
+
+	if (!path || !beneath_hidden(h, path) || lstat(path, &st) < 0)
+		return 0;
+	return add_allow(h, path);
+}
+
+/* What a rule, a socket's grant or the run itself needs from beneath what is hidden. */
+static int lift_all(struct hider *h, const struct list *lifts)
+{
+	const json_t *e;
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < h->n_rules; i++)
+		if (!h->rules[i].deny && !denied(h, h->rules[i].path))
+			rc = lift(h, h->rules[i].path);
+	json_array_foreach(json_object_get(h->resolved, "sockets"), i, e)
+		if (!rc && text_of(e, "path") && !denied(h, text_of(e, "path")))
+			rc = lift(h, text_of(e, "path"));
+	if (!rc && text_of(h->resolved, "workspace") && !denied(h, text_of(h->resolved, "workspace")) &&
+	    !written(h, text_of(h->resolved, "workspace")))
+		rc = lift(h, text_of(h->resolved, "workspace"));
+	for (i = 0; !rc && i < lifts->n; i++)
+		rc = lift(h, lifts->v[i]);
+	return rc;
+}
+
+static int add_notes(struct hider *h)
+{
+	cleanup_free char *links = NULL, *odd = NULL;
+
+	if (h->links)
+		links = format("%u links that lead to, into or above hidden places, or out of a hidden directory, are not there inside",
+			       h->links);
+	if (h->odd)
+		odd = format("%u names that are not UTF-8 are not there inside", h->odd);
+	if ((h->links && (!links || !list_add(&h->out->notes, links))) ||
+	    (h->odd && (!odd || !list_add(&h->out->notes, odd))))
+		return no_memory(h->r);
+	return 0;
+}
+
+static int hide_all(struct hider *h, const struct list *lifts)
+{
+	size_t i;
+	int rc = load_rules(h);
+
+	for (i = 0; !rc && i < h->n_rules; i++)
+		if (h->rules[i].deny)
+			rc = hide_one(h, h->rules[i].path);
+	for (i = 0; !rc && i < h->covers.n; i++)
+		rc = hide_one(h, h->covers.v[i]);
+	for (i = 0; !rc && i < h->roots.n; i++)
+		rc = add_deny(h, h->roots.v[i]);
+	if (!rc && h->out->deny.n > HIDE_MAX)
+		rc = refuse_too_many(h, h->out->deny.v[0]);
+	for (i = 0; !rc && i < h->roots.n; i++)
+		rc = give_back_entries(h, h->roots.v[i]);
+	if (!rc)
+		rc = lift_all(h, lifts);
+	return rc ? rc : add_notes(h);
+}
+
+int hide(const json_t *resolved, const struct list *lifts, struct hidden *out, struct refusal *r)
+{
+	struct hider h = { .resolved = resolved, .out = out, .r = r };
+	int rc = hide_all(&h, lifts);
+
+	list_sort_unique(&out->deny);
+	list_sort_unique(&out->allow);
+	if (!rc && out->allow.n + out->deny.n > HIDE_MAX)
+		rc = refuse_too_many(&h, out->deny.v[0]);
+	free(h.rules);
+	list_free(&h.roots);
+	list_free(&h.covers);
+	return rc;
+}
+
+void hidden_clear(struct hidden *h)
+{
+	list_free(&h->deny);
+	list_free(&h->allow);
+	list_free(&h->notes);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the rules about reading to what srt has to hide and give back. */
+#ifndef SRT_HIDE_H
+#define SRT_HIDE_H
+
+#include "util.h"
+
+#define HIDE_MAX 2000u /* entries of denyRead and allowRead together: three words of bwrap's 9,000 each */
+
+struct hidden {
+	struct list deny, allow; /* denyRead, allowRead */
+	struct list notes;
+};
+/* `lifts`: what this run itself has to read, whatever hides it (its TMPDIR, the guest, srt's helper). */
+int hide(const json_t *resolved, const struct list *lifts, struct hidden *out, struct refusal *r);
+void hidden_clear(struct hidden *h);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The policy's hosts in srt's words.  Names are judged by srt's proxy; the addresses they resolve
+ * to by its list of refused ranges, which an address that is itself listed is excepted from.
+ *
+ * A private address may be reached by its literal or by a name listed exactly.  srt has one list
+ * of refused ranges for all names, so the private ranges are on it as soon as a name could be one
+ * that isn't listed exactly: with any wildcard, and where no name is listed at all. */
+#include "network.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+static const char *const never_ranges[] = { "0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "192.0.0.0/24", "198.18.0.0/15",
+	"224.0.0.0/4", "240.0.0.0/4", "100.100.100.200", "168.63.129.16", "::", "::1", "fe80::/10", "ff00::/8",
+	"fd00:ec2::/32", "fd20:ce::254" };
+static const char *const private_ranges[] = { "10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7",
+	"fec0::/10" };
+
+static bool is_address(const char *host)
+{
+	unsigned char raw[16];
+
+	return inet_pton(AF_INET, host, raw) == 1 || inet_pton(AF_INET6, host, raw) == 1;
+}
+
+/* What NO_PROXY, as srt sets it, would send past the proxy. */
+static bool is_private(const char *host)
+{
+	unsigned char a[16];
+
+	if (inet_pton(AF_INET, host, a) == 1)
+		return a[0] == 127 || a[0] == 10 || (a[0] == 172 && (a[1] & 0xf0) == 16) || (a[0] == 192 && a[1] == 168);
+	return inet_pton(AF_INET6, host, a) == 1 && !strcmp(host, "::1");
+}
+
+static int refuse_entry(struct refusal *r, const char *entry, const char *fix, const char *why)
+{
+	return refuse(r, "sandbox_config", entry, fix, "srt can't express the host \"%s\": %s", entry, why);
+}
+
+/* The grammar is the policy's, checked long before; here only what srt itself would refuse, or read otherwise. */
+static int check_entry(const char *entry, const char *host, bool wildcard, json_int_t port, struct refusal *r)
+{
+	if (port < 0 || port > 65535 || !host[0] || strpbrk(host, "*/%[]@ \t\r\n") || (wildcard && port))
+		return refuse_entry(r, entry, NULL, "it is no host");
+	if (is_address(host))
+		return wildcard ? refuse_entry(r, entry, NULL, "a wildcard over an address") : 0;
+	if (strchr(host, ':'))
+		return refuse_entry(r, entry, NULL, "it is no host");
+	if (!strchr(host, '.'))
+		return refuse_entry(r, entry, "write its full name, such as host.example.com, or its address",
+				    "a name needs a dot");
+	return 0;
+}
+
+static json_t *entry_json(const char *host, bool wildcard, json_int_t port)
+{
+	bool six = strchr(host, ':') != NULL;
+	cleanup_free char *name = format("%s%s%s%s", wildcard ? "*." : "", six ? "[" : "", host, six ? "]" : "");
+	cleanup_free char *whole = name && port ? format("%s:%lld", name, (long long)port) : NULL;
+
+	return json_string(whole ? whole : name);
+}
+
+static int add_entry(struct network *n, const json_t *e, bool *wildcards, bool *names, struct refusal *r)
+{
+	const char *entry = text_of(e, "entry"), *host = text_of(e, "host");
+	bool wildcard = json_is_true(json_object_get(e, "wildcard"));
+	json_int_t port = json_integer_value(json_object_get(e, "port"));
+
+	if (!entry || !host)
+		return refuse(r, "provider_failed", "resolved.network", NULL, "a network entry lacks its host");
+	if (check_entry(entry, host, wildcard, port, r) < 0)
+		return -1;
+	*wildcards = *wildcards || wildcard;
+	*names = *names || (!wildcard && !is_address(host));
+	n->private_literal = n->private_literal || is_private(host);
+	return json_array_append_new(n->allowed, entry_json(host, wildcard, port)) < 0 ? no_memory(r) : 0;
+}
+
+static bool add_ranges(json_t *array, const char *const *ranges, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (json_array_append_new(array, json_string(ranges[i])) < 0)
+			return false;
+	return true;
+}
+
+int network_settings(const json_t *resolved, struct network *out, struct list *notes, struct refusal *r)
+{
+	bool wildcards = false, names = false;
+	const json_t *e;
+	size_t i;
+
+	out->allowed = json_array();
+	out->never = json_array();
+	if (!out->allowed || !out->never || !add_ranges(out->never, never_ranges, SRT_COUNT(never_ranges)))
+		return no_memory(r);
+	json_array_foreach(json_object_get(resolved, "network"), i, e)
+		if (add_entry(out, e, &wildcards, &names, r) < 0)
+			return -1;
+	if ((wildcards || !names) && !add_ranges(out->never, private_ranges, SRT_COUNT(private_ranges)))
+		return no_memory(r);
+	if (wildcards && names &&
+	    !list_add(notes, "beside a wildcard, a listed name that resolves to a private address is refused unless that address is listed too"))
+		return no_memory(r);
+	return 0;
+}
+
+void network_clear(struct network *n)
+{
+	json_decref(n->allowed);
+	json_decref(n->never);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <mbedtls/md.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int refuse(struct refusal *r, const char *reason, const char *subject, const char *fix, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (r->reason)
+		return -1;
+	r->reason = reason;
+	r->subject = subject ? strdup(subject) : NULL;
+	r->fix = fix ? strdup(fix) : NULL;
+	va_start(ap, fmt);
+	if (vasprintf(&r->message, fmt, ap) < 0)
+		r->message = NULL;
+	va_end(ap);
+	return -1;
+}
+
+int no_memory(struct refusal *r)
+{
+	return refuse(r, "provider_failed", NULL, NULL, "out of memory");
+}
+
+void refusal_clear(struct refusal *r)
+{
+	free(r->subject);
+	free(r->fix);
+	free(r->message);
+	*r = (struct refusal){ 0 };
+}
+
+char *format(const char *fmt, ...)
+{
+	va_list ap;
+	char *text = NULL;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	return text;
+}
+
+void freep(void *pointer_to_pointer)
+{
+	free(*(void **)pointer_to_pointer);
+}
+
+void json_freep(json_t **json)
+{
+	json_decref(*json);
+}
+
+bool list_add(struct list *l, const char *text)
+{
+	if (l->n + 1 >= l->cap) {
+		size_t cap = l->cap ? 2 * l->cap : 16;
+		char **v = realloc(l->v, cap * sizeof(*v));
+
+		if (!v)
+			return false;
+		l->v = v;
+		l->cap = cap;
+	}
+	l->v[l->n] = strdup(text);
+	if (!l->v[l->n])
+		return false;
+	l->v[++l->n] = NULL;
+	return true;
+}
+
+bool list_has(const struct list *l, const char *text)
+{
+	size_t i;
+
+	for (i = 0; i < l->n; i++)
+		if (!strcmp(l->v[i], text))
+			return true;
+	return false;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void list_sort_unique(struct list *l)
+{
+	size_t i, kept = 0;
+
+	if (l->n < 2)
+		return;
+	qsort(l->v, l->n, sizeof(*l->v), by_text);
+	for (i = 0; i < l->n; i++) {
+		if (kept && !strcmp(l->v[kept - 1], l->v[i]))
+			free(l->v[i]);
+		else
+			l->v[kept++] = l->v[i];
+	}
+	l->n = kept;
+	l->v[kept] = NULL;
+}
+
+void list_free(struct list *l)
+{
+	size_t i;
+
+	for (i = 0; i < l->n; i++)
+		free(l->v[i]);
+	free(l->v);
+	*l = (struct list){ 0 };
+}
+
+bool path_within(const char *ancestor, const char *path)
+{
+	size_t len = strlen(ancestor);
+
+	if (len == 1)
+		return path[0] == '/';
+	return !strncmp(ancestor, path, len) && (path[len] == '\0' || path[len] == '/');
+}
+
+char *path_parent(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash || slash == path)
+		return strdup("/");
+	return strndup(path, (size_t)(slash - path));
+}
+
+bool is_dir(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+bool is_executable(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+char *read_small(const char *path, size_t max)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	size_t len = 0;
+	struct stat st;
+	char *text = NULL;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		text = malloc(max + 1);
+	while (text && len < max) {
+		ssize_t n = read(fd, text + len, max - len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			free(text);
+			text = NULL;
+		}
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+	}
+	close(fd);
+	if (text)
+		text[len] = '\0';
+	return text;
+}
+
+json_t *read_json(const char *path)
+{
+	cleanup_free char *text = read_small(path, 256 * 1024);
+	json_t *json = text ? json_loads(text, 0, NULL) : NULL;
+
+	if (json && !json_is_object(json)) {
+		json_decref(json);
+		return NULL;
+	}
+	return json;
+}
+
+const char *text_of(const json_t *object, const char *key)
+{
+	return json_string_value(json_object_get(object, key));
+}
+
+char *digest_of(const char *path)
+{
+	unsigned char data[32768], sum[32];
+	mbedtls_md_context_t md;
+	char *out = NULL;
+	ssize_t n = -1;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), i, failed;
+	off_t total = 0;
+
+	if (fd < 0)
+		return NULL;
+	mbedtls_md_init(&md);
+	failed = mbedtls_md_setup(&md, mbedtls_md_info_from_type(MBEDTLS_MD_SHA256), 0) || mbedtls_md_starts(&md);
+	while (!failed && (n = read(fd, data, sizeof(data))) > 0 && (total += n) <= 16 << 20)
+		failed = mbedtls_md_update(&md, data, (size_t)n);
+	if (!failed && n == 0 && !mbedtls_md_finish(&md, sum) && (out = malloc(7 + 64 + 1))) {
+		memcpy(out, "sha256:", 8);
+		for (i = 0; i < 32; i++)
+			(void)snprintf(out + 7 + 2 * i, 3, "%02x", sum[i]);
+	}
+	mbedtls_md_free(&md);
+	close(fd);
+	return out;
+}
