@@ -185,7 +185,7 @@ static int prepare_plan(struct oc_operation *op, oc_error **err)
 
 int oc_broker_plan(oc_broker *broker, const oc_request *request, oc_plan_fn fn, void *userdata, oc_error **err)
 {
-	struct oc_operation *op;
+	struct oc_operation *op = NULL;
 	int rc;
 
 	if (!broker || !fn)
@@ -193,7 +193,7 @@ int oc_broker_plan(oc_broker *broker, const oc_request *request, oc_plan_fn fn, 
 	rc = oc_context_check(broker->ctx, err);
 	if (!rc)
 		rc = operation_new(broker, &op, err);
-	if (rc < 0)
+	if (rc < 0 || !op)
 		return rc;
 	op->userdata = userdata;
 	rc = oc_request_copy(&op->request, request, broker->kind, err);
@@ -282,7 +282,7 @@ static int ask_check(struct oc_operation *op, oc_error **err)
 
 int oc_broker_check(oc_broker *broker, oc_check_fn fn, void *userdata, oc_error **err)
 {
-	struct oc_operation *op;
+	struct oc_operation *op = NULL;
 	int rc;
 
 	if (!broker || !fn)
@@ -290,7 +290,7 @@ int oc_broker_check(oc_broker *broker, oc_check_fn fn, void *userdata, oc_error 
 	rc = oc_context_check(broker->ctx, err);
 	if (!rc)
 		rc = operation_new(broker, &op, err);
-	if (rc < 0)
+	if (rc < 0 || !op)
 		return rc;
 	op->checked = fn;
 	op->userdata = userdata;

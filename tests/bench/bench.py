@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The figures that are promised, side by side in one run.  bench.py [--quick]
+
+Each figure is a ratio or a bound.  The exit status is 1 when one is missed by more than half, which no
+noise of a shared machine explains; a miss by less is printed as such."""
+import json, os, re, shutil, subprocess, sys, tempfile, time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "isolation"))
+from world import BUILD, SRT, World, finish, ok
+
+QUICK = "--quick" in sys.argv
+rows = []
+
+
+def median(v):
+    v = sorted(v)
+    return v[len(v) // 2]
+
+
+def figure(name, value, bound, unit, detail=""):
+    met = value <= bound
+    rows.append((name, value, bound, unit, "met" if met else "MISSED", detail))
+    ok(value <= bound * 1.5, "%s: %.3g %s (at most %.3g)" % (name, value, unit, bound), detail)
+
+
+def timed(command, **kw):
+    t = time.monotonic()
+    p = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, **kw)
+    return (time.monotonic() - t) * 1e3, p
+
+
+def exec_against_bare(w):
+    """`exec -- true` under srt, and bare srt the way its users start it, in turns."""
+    settings = {"network": {"allowedDomains": [], "deniedDomains": []},
+                "filesystem": {"denyRead": [], "allowRead": [], "allowWrite": [w.ws], "denyWrite": []}}
+    bare_home = w.root + "/bare"
+    os.makedirs(bare_home + "/tmp")
+    path = bare_home + "/settings.json"
+    with open(path, "w") as f:
+        json.dump(settings, f)
+    cli = SRT + "/node_modules/@anthropic-ai/sandbox-runtime/dist/cli.js"
+    node = w.node_bin() + "/node"
+    env = {"PATH": w.env["PATH"], "HOME": bare_home, "TMPDIR": bare_home + "/tmp"}
+    ours, bare = [], []
+    for i in range(8 if QUICK else 20):
+        t, p = timed([BUILD + "/host/open-conduit", "exec", "--", "true"], cwd=w.ws, env=w.env)
+        if p.returncode:
+            return ok(False, "exec -- true runs", p.stderr)
+        u, q = timed([node, cli, "-s", path, "--", "true"], cwd=bare_home, env=env)
+        if q.returncode:
+            return ok(False, "bare srt runs", q.stderr)
+        if i:
+            ours.append(t)
+            bare.append(u)
+    figure("exec -- true under srt / bare srt", median(ours) / median(bare), 1.10, "x",
+           "%.0f ms / %.0f ms (medians of %d)" % (median(ours), median(bare), len(ours)))
+    listed = json.loads(w.oc("runs", "list", "--json").stdout)["runs"]
+    probes = []
+    for r in listed[:10]:
+        try:
+            probes.append(json.load(open("%s/runs/%s/proved" % (w.state, r["id"])))["ns"] / 1e6)
+        except (OSError, KeyError):
+            pass
+    if ok(probes, "the runs recorded what their probes cost"):
+        figure("the probes", median(probes), 15, "ms", "median of %d runs" % len(probes))
+
+
+def api(*args):
+    p = subprocess.run([BUILD + "/tests/bench/bench_api", *args], env={**os.environ, "OPEN_CONDUIT_LIBEXEC": BUILD + "/libexec"},
+                       capture_output=True, text=True, timeout=900)
+    out = {}
+    for line in p.stdout.splitlines():
+        name, *values = line.split()
+        out[name] = [float(v) for v in values]
+    return out, p.stderr
+
+
+def planning(w):
+    # On tmpfs an fsync costs nothing: the figure is without it.
+    state = tempfile.mkdtemp(prefix="oc-bench-", dir="/dev/shm")
+    for i in range(10):
+        with open("%s/file%d" % (w.ws, i), "w"):
+            pass
+    os.environ.update(w.env)
+    out, err = api("plan", state + "/state", w.ws, "20" if QUICK else "100", json.dumps({"write": ["{workspace}"], "network": {"allow": []}}))
+    shutil.rmtree(state, ignore_errors=True)
+    if ok("plan_pin_ms" in out and "preflight_ms" in out, "planning is measured", err):
+        figure("plan + pin + preflight, provider connected, ten files", out["plan_pin_ms"][1] + out["preflight_ms"][1], 2.0, "ms",
+               "plan %.2f, plan + pin %.2f, preflight %.2f; launching a guard until it is held %.2f"
+               % (out["plan_ms"][1], out["plan_pin_ms"][1], out["preflight_ms"][1], out["launch_to_held_ms"][1]))
+
+
+def adopting(w):
+    n = 200 if QUICK else 1000
+    state = tempfile.mkdtemp(prefix="oc-bench-", dir="/dev/shm")
+    out, err = api("adopt", state + "/state", w.ws, str(n))
+    shutil.rmtree(state, ignore_errors=True)
+    if ok("adopt_ms" in out, "adopting is measured", err):
+        figure("%d live guards of kind none adopted" % n, out["adopt_ms"][0] / 1e3, 2.0 * n / 1000, "s")
+        figure("resident memory of a guard", out["guard_rss_kb"][0] / 1024, 2.5, "MB", "the largest of %d" % n)
+
+
+def hard_links(w):
+    tree = w.root + "/many"
+    os.mkdir(tree)
+    for i in range(100):
+        os.mkdir("%s/%02d" % (tree, i))
+        for j in range(1000):
+            os.close(os.open("%s/%02d/%03d" % (tree, i, j), os.O_CREAT | os.O_WRONLY))
+    scan, find = [], []
+    for i in range(4 if QUICK else 9):
+        t, p = timed([BUILD + "/tests/bench/bench_scan", tree])
+        if p.returncode:
+            return ok(False, "the scan runs", p.stderr)
+        u, _ = timed(["find", tree, "-type", "f", "-links", "+1"])
+        if i:
+            scan.append(t)
+            find.append(u)
+    figure("hard-link scan of 100,000 files / find -links +1", median(scan) / median(find), 0.7, "x",
+           "%.0f ms / %.0f ms" % (median(scan), median(find)))
+    shutil.rmtree(tree)
+
+
+def shared_objects():
+    p = subprocess.run(["ldd", BUILD + "/lib/libopenconduit.so.0"], capture_output=True, text=True)
+    names = [l.split()[0] for l in p.stdout.splitlines()]
+    beyond = [n for n in names if not re.match(r"(linux-vdso|libc\.so|/lib.*ld-linux)", n)]
+    figure("shared objects an embedder loads beyond libc", len(beyond) + 1, 6, "", "libopenconduit " + " ".join(beyond))
+
+
+def main():
+    w = World(clone=False)
+    os.environ["OPEN_CONDUIT_LIBEXEC"] = BUILD + "/libexec"
+    exec_against_bare(w)
+    planning(w)
+    adopting(w)
+    hard_links(w)
+    shared_objects()
+    w.close()
+    print("\n%-58s %10s %10s  %s" % ("figure", "measured", "at most", ""))
+    for name, value, bound, unit, met, detail in rows:
+        print("%-58s %10.3g %10.3g  %-4s %s%s" % (name, value, bound, unit, met, "  (%s)" % detail if detail else ""))
+    finish()
+
+
+main()
