@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of a run: what was written before the exit is read, everything that is left is killed and reaped, the private
+ * directories go, the record is written, the host hears of it. */
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/time.h"
+#include "guard/guard.h"
+#include "guard/live.h"
+#include "guard/record.h"
+
+#define DRAIN_IDLE_MS 1000
+#define DRAIN_MS 5000
+#define REAP_STEP_MS 5
+#define REAP_MS 10000
+#define LINGER_MS 2000
+
+static void leave(struct oc_guard *g)
+{
+	g->over = true;
+}
+
+static void write_record(struct oc_guard *g)
+{
+	oc_error *err = NULL;
+
+	g->ended_ms = oc_wall_ms();
+	oc_fault("guard:before-exit-record");
+	/* It can only fail by a broken disk; the state is told to the host all the same. */
+	if (oc_record_exit(g, &err) < 0)
+		oc_error_free(err);
+	oc_fault("guard:after-exit-record");
+}
+
+static void finish(struct oc_guard *g)
+{
+	oc_streams_drain(g);
+	oc_streams_close(g);
+	oc_launch_read_log(&g->launch);
+	oc_launch_close(&g->launch);
+	oc_journal_settle(&g->journal);
+	if (g->live)
+		oc_live_remove(g->live);
+	write_record(g);
+	oc_machine_enter(g, OC_GUARD_EXITED);
+	oc_server_output(&g->server);
+	/* A host that has heard it hangs up, which ends the wait. */
+	if (!oc_server_hosted(&g->server))
+		leave(g);
+	else
+		oc_machine_phase(g, LINGER_MS, leave);
+}
+
+static bool childless(void)
+{
+	siginfo_t info;
+
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
+}
+
+static void reap_step(struct oc_guard *g)
+{
+	oc_reap(g);
+	if (childless() || oc_mono_ms() >= g->phase_until) {
+		finish(g);
+		return;
+	}
+	g->outcome.killed = OC_MAX(g->outcome.killed, oc_reap_kill(g));
+	oc_machine_phase(g, REAP_STEP_MS, reap_step);
+}
+
+static void kill_rest(struct oc_guard *g)
+{
+	/* Read first: what is in the pipes was written before the kill. */
+	oc_streams_drain(g);
+	oc_session_close(&g->session);
+	oc_probes_close(g);
+	g->phase_until = oc_mono_ms() + REAP_MS;
+	oc_reap(g);
+	g->outcome.killed = oc_reap_kill(g);
+	reap_step(g);
+}
+
+static void drain_step(struct oc_guard *g)
+{
+	if (!g->streams.read_since || oc_mono_ms() >= g->drain_until) {
+		kill_rest(g);
+		return;
+	}
+	g->streams.read_since = false;
+	oc_machine_phase(g, OC_MIN((int64_t)DRAIN_IDLE_MS, g->drain_until - oc_mono_ms()), drain_step);
+}
+
+void oc_ending_output_closed(struct oc_guard *g)
+{
+	/* Not from in here: the source that found the end is still running. */
+	if (g->ending && g->phase == drain_step && !oc_streams_output_open(&g->streams))
+		oc_machine_phase(g, 0, kill_rest);
+}
+
+void oc_ending_begin(struct oc_guard *g, bool drain)
+{
+	if (g->ending)
+		return;
+	g->ending = true;
+	oc_source_set_timer(g->timeout_timer, -1);
+	oc_source_set_timer(g->unhosted_timer, -1);
+	oc_values_free(oc_steal(g->values));
+	oc_preflight_cancel(g);
+	if (g->state != OC_GUARD_STOPPING)
+		oc_machine_enter(g, OC_GUARD_STOPPING);
+	oc_streams_close_input(g);
+	g->drain_until = oc_mono_ms() + DRAIN_MS;
+	g->streams.read_since = false;
+	if (drain && oc_streams_output_open(&g->streams))
+		oc_machine_phase(g, DRAIN_IDLE_MS, drain_step);
+	else
+		oc_machine_phase(g, 0, kill_rest);
+}

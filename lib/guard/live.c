@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Only descriptors: a run wrote into {run}, and a name in it may lead anywhere. */
+#include "guard/live.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+
+static int open_parent(const char *live, bool make)
+{
+	oc_cleanup(oc_freep) char *parent = oc_path_parent(live);
+	int rc = parent ? 0 : -ENOMEM;
+
+	if (rc == 0 && make)
+		rc = oc_mkdirs(parent, 0700);
+	return rc < 0 ? rc : oc_open_dir(parent);
+}
+
+int oc_live_remove(const char *live)
+{
+	oc_cleanup(oc_closep) int parent = open_parent(live, false);
+	int rc = parent < 0 ? parent : oc_remove_tree(parent, oc_path_base(live));
+
+	return rc == -ENOENT ? 0 : rc;
+}
+
+static int make(int dir, const char *name)
+{
+	struct stat st;
+	int fd;
+
+	if (mkdirat(dir, name, 0700) < 0)
+		return -errno;
+	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	/* Made under whatever mask: the mode is what counts. */
+	if (fstat(fd, &st) < 0 || st.st_uid != geteuid() || fchmod(fd, 0700) < 0) {
+		int rc = errno ? -errno : -EPERM;
+
+		oc_close(fd);
+		return rc;
+	}
+	return fd;
+}
+
+static int make_all(int parent, const char *name)
+{
+	static const char *const names[] = { "cwd", "t", "home" };
+	oc_cleanup(oc_closep) int live = make(parent, name);
+	oc_cleanup(oc_closep) int run = -1;
+	oc_cleanup(oc_closep) int tmp = -1;
+	size_t i;
+
+	if (live < 0)
+		return live;
+	for (i = 0; i < OC_COUNT(names); i++) {
+		oc_cleanup(oc_closep) int fd = make(live, names[i]);
+
+		if (fd < 0)
+			return fd;
+	}
+	run = make(live, "run");
+	tmp = run < 0 ? run : make(run, "tmp");
+	return tmp < 0 ? tmp : 0;
+}
+
+int oc_live_make(const char *live, oc_error **err)
+{
+	oc_cleanup(oc_closep) int parent = open_parent(live, true);
+	int rc = parent;
+
+	if (rc >= 0)
+		rc = oc_remove_tree(parent, oc_path_base(live));
+	if (rc == 0 || rc == -ENOENT)
+		rc = make_all(parent, oc_path_base(live));
+	if (rc < 0)
+		return oc_refuse(err, "sandbox_unavailable", live, "Check the owner and the free space of the state directory",
+				 "The run's private directories can't be made at %s: %s", live, strerror(-rc));
+	return 0;
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "guard/preflight.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/os.h"
+#include "base/path.h"
+#include "guard/hardlinks.h"
+#include "guard/live.h"
+#include "guard/protocol.h"
+
+#define MAX_ENTRIES 10000000u
+#define TMPDIR_MAX 74
+
+static void collect(oc_error **all, oc_error *one)
+{
+	if (!one)
+		return;
+	if (*all)
+		oc_error_append(all, one);
+	else
+		*all = one;
+}
+
+static void check_identity(const char *path, const json_t *planned, const char *what, oc_error **all)
+{
+	int64_t dev = oc_json_integer(planned, "dev", -1), ino = oc_json_integer(planned, "ino", -1);
+	struct oc_os_id id;
+	oc_error *err = NULL;
+	int rc = oc_os_identify(AT_FDCWD, path, &id);
+
+	if (rc < 0)
+		oc_refuse(&err, "sandbox_denied", path, "Put it back, or start a new run", "%s %s is not there any more: %s", what, path,
+			  strerror(-rc));
+	else if (dev < 0 || ino < 0 || id.dev != (uint64_t)dev || id.ino != (uint64_t)ino)
+		oc_refuse(&err, "sandbox_denied", path, "Start a new run, which is planned with what is there now",
+			  "%s %s is not what it was when the run was planned: something else took its place", what, path);
+	collect(all, err);
+}
+
+static void check_grants(const struct oc_plan_view *p, oc_error **all)
+{
+	const json_t *list = json_object_get(p->resolved, "write"), *git = json_object_get(p->resolved, "git"), *item;
+	size_t i;
+
+	json_array_foreach (list, i, item) {
+		const char *path = oc_json_text(item, "path");
+
+		/* The run's own directories are made afresh below. */
+		if (path && !oc_path_within(p->live, path))
+			check_identity(path, item, "The write grant", all);
+	}
+	if (json_is_object(git) && oc_json_text(git, "path"))
+		check_identity(oc_json_text(git, "path"), git, "The repository", all);
+}
+
+static void check_digest(const char *path, const char *planned, const char *what, oc_error **all)
+{
+	oc_cleanup(oc_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char digest[OC_DIGEST_SIZE];
+	oc_error *err = NULL;
+	int rc = fd < 0 ? -errno : oc_digest_fd(fd, digest);
+
+	if (rc < 0)
+		oc_refuse(&err, "pin_mismatch", path, "Install Open Conduit again, then start a new run", "The %s %s can't be read: %s",
+			  what, path, strerror(-rc));
+	else if (strcmp(digest, planned))
+		oc_refuse(&err, "pin_mismatch", path, "Start a new run: it is planned with the new one",
+			  "The %s %s was replaced after the run was planned: it is %s now", what, path, digest);
+	collect(all, err);
+}
+
+static bool others_write(const struct stat *st)
+{
+	if (st->st_uid != 0 && st->st_uid != geteuid())
+		return true;
+	if (S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX))
+		return false;
+	/* A private group of the user's own (umask 002) is nobody else. */
+	return (st->st_mode & S_IWOTH) || ((st->st_mode & S_IWGRP) && st->st_gid != 0 && st->st_gid != getegid());
+}
+
+static int check_writable(const char *tool, const char *path, oc_error **err)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return oc_refuse(err, "sandbox_unavailable", tool, "open-conduit doctor", "%s can't be looked at: %s", path,
+				 strerror(errno));
+	if (!others_write(&st))
+		return 0;
+	return oc_refuse(err, "sandbox_denied", tool, "Make it writable by you or root alone (chmod go-w)",
+			 "%s decides how the run is confined, and %s can be changed by another user", tool, path);
+}
+
+static int check_tool_grants(const struct oc_plan_view *p, const char *tool, oc_error **err)
+{
+	const json_t *list = json_object_get(p->resolved, "write"), *item;
+	size_t i;
+
+	json_array_foreach (list, i, item) {
+		const char *path = oc_json_text(item, "path");
+
+		if (path && oc_path_within(path, tool))
+			return oc_refuse(err, "sandbox_denied", tool, "Grant less, or install it somewhere else",
+					 "%s decides how the run is confined, and lies in the write grant %s", tool, path);
+	}
+	return 0;
+}
+
+static void check_tool(const struct oc_plan_view *p, const char *tool, oc_error **all)
+{
+	oc_cleanup(oc_freep) char *path = strdup(tool);
+	oc_error *err = NULL;
+	int rc = path ? check_tool_grants(p, tool, &err) : oc_nomem(&err);
+
+	while (rc == 0) {
+		char *parent;
+
+		rc = check_writable(tool, path, &err);
+		if (rc < 0 || strcmp(path, "/") == 0)
+			break;
+		parent = oc_path_parent(path);
+		if (!parent) {
+			oc_nomem(&err);
+			break;
+		}
+		oc_freep(&path);
+		path = parent;
+	}
+	collect(all, err);
+}
+
+static void check_tools(const struct oc_plan_view *p, oc_error **all)
+{
+	const json_t *item;
+	size_t i;
+
+	json_array_foreach (p->tools, i, item)
+		if (oc_path_clean(json_string_value(item)))
+			check_tool(p, json_string_value(item), all);
+	if (!p->confined)
+		return;
+	check_tool(p, p->guest, all);
+	if (p->provider)
+		check_tool(p, p->provider, all);
+}
+
+static int scan_grants(const struct oc_plan_view *p, struct oc_hardlinks *h, bool dirs, oc_error **err)
+{
+	const json_t *list = json_object_get(p->resolved, "write"), *item;
+	size_t i;
+
+	json_array_foreach (list, i, item) {
+		const char *path = oc_json_text(item, "path");
+		int rc;
+
+		if (!path || oc_path_within(p->live, path) || json_is_false(json_object_get(item, "dir")) == dirs)
+			continue;
+		rc = oc_hardlinks_scan(h, path, err);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static void check_hardlinks(const struct oc_plan_view *p, oc_error **all)
+{
+	struct oc_hardlinks *h = NULL;
+	oc_error *err = NULL;
+	int rc;
+
+	/* Kind none confines nothing: a link there reaches no further than the run itself. */
+	if (!p->confined)
+		return;
+	rc = oc_hardlinks_new(MAX_ENTRIES, &h, &err);
+	rc = rc < 0 ? rc : scan_grants(p, h, true, &err);
+	rc = rc < 0 ? rc : scan_grants(p, h, false, &err);
+	if (rc == 0)
+		(void)oc_hardlinks_judge(h, &err);
+	oc_hardlinks_free(h);
+	collect(all, err);
+}
+
+static void check_tmpdir(const struct oc_plan_view *p, oc_error **all)
+{
+	const char *tmp = oc_json_text(p->launch_env, "TMPDIR");
+	oc_error *err = NULL;
+
+	if (p->confined && tmp && strlen(tmp) > TMPDIR_MAX)
+		oc_refuse(&err, "sandbox_unavailable", tmp, "Set XDG_STATE_HOME to a shorter path",
+			  "The run's temporary directory has a name of %zu bytes, and sockets in it allow %d", strlen(tmp), TMPDIR_MAX);
+	collect(all, err);
+}
+
+static void check_earlier(int run_dir, const struct oc_plan_view *p, oc_error **all)
+{
+	oc_error *err = NULL;
+	pid_t pid = 0;
+	enum oc_alive alive = oc_guard_alive(run_dir, OC_GUARD_STARTED, &pid, &err);
+
+	if (alive == OC_ALIVE_NO) {
+		/* Its children may be there still, also where it is not. */
+		if (oc_guard_sweep(run_dir, p->run, &err) >= 0) {
+			oc_error_free(err);
+			err = NULL;
+		}
+	} else if (alive == OC_ALIVE_YES) {
+		oc_refuse(&err, "sandbox_unavailable", p->run, "Wait for it to end, or kill it",
+			  "An earlier attempt of this run is still alive (process %d)", (int)pid);
+	}
+	collect(all, err);
+}
+
+int oc_preflight(int run_dir, const struct oc_plan_view *p, oc_error **err)
+{
+	oc_error *all = NULL;
+
+	check_earlier(run_dir, p, &all);
+	check_grants(p, &all);
+	check_digest(p->guest, p->guest_digest, "guest", &all);
+	if (p->provider)
+		check_digest(p->provider, p->provider_digest, "provider", &all);
+	check_tools(p, &all);
+	check_tmpdir(p, &all);
+	check_hardlinks(p, &all);
+	if (!all && oc_live_make(p->live, &all) == 0)
+		return 0;
+	*err = all;
+	return oc_error_code(all);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Is everything still as it was planned?  All checks run, all that fail are reported. */
+#ifndef OC_GUARD_PREFLIGHT_H
+#define OC_GUARD_PREFLIGHT_H
+
+#include "guard/plan_view.h"
+
+/* 0, or the chain of refusals.  Makes the run's private directories when nothing was refused. */
+int oc_preflight(int run_dir, const struct oc_plan_view *plan, oc_error **err);
+
+#endif
