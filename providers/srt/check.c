@@ -5,12 +5,15 @@
  * of this itself. */
 #include "check.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,7 +34,7 @@
 	"{ read -r s <\"$OC_OPEN\"; } 2>/dev/null; echo \"open $s\"; s=; " \
 	"{ read -r s <\"$OC_DENIED\"; } 2>/dev/null; echo \"denied $s\"; " \
 	"{ echo x >\"$OC_INSIDE\"; echo x >\"$OC_OUTSIDE\"; } 2>/dev/null; " \
-	"{ exec 9<>/dev/tcp/192.0.2.1/9; } 2>/dev/null && echo route; echo end"
+	"{ : <>/dev/tcp/127.0.0.1/$OC_PORT; } 2>/dev/null && echo route; echo end"
 
 static int64_t now_ms(void)
 {
@@ -144,7 +147,8 @@ static bool check_user(json_t *checks, bool *ok)
 /* ---- the act ---- */
 
 struct act {
-	char dir[PATH_MAX], nonce[33];
+	char dir[PATH_MAX], nonce[33], port[6];
+	int listener; /* on the host's loopback, which nothing inside may reach */
 	char *run, *open, *denied, *inside, *outside; /* paths in it */
 };
 
@@ -182,12 +186,25 @@ static bool make_nonce(char nonce[33])
 	return true;
 }
 
+static bool open_listener(struct act *a)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(at);
+
+	a->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (a->listener < 0 || bind(a->listener, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(a->listener, 1) < 0 ||
+	    getsockname(a->listener, (struct sockaddr *)&at, &len) < 0)
+		return false;
+	(void)snprintf(a->port, sizeof(a->port), "%u", ntohs(at.sin_port));
+	return true;
+}
+
 /* Where real runs are, when that is there and short enough. */
 static bool act_prepare(struct act *a, const char *live_dir)
 {
 	bool live = live_dir && is_dir(live_dir) && access(live_dir, W_OK) == 0 && strlen(live_dir) + 15 <= SRT_TMPDIR_MAX;
 
-	if (!make_nonce(a->nonce))
+	if (!make_nonce(a->nonce) || !open_listener(a))
 		return false;
 	(void)snprintf(a->dir, sizeof(a->dir), "%s/check-XXXXXX", live ? live_dir : "/tmp");
 	if (!mkdtemp(a->dir)) {
@@ -205,6 +222,8 @@ static bool act_prepare(struct act *a, const char *live_dir)
 
 static void act_clear(struct act *a)
 {
+	if (a->listener >= 0)
+		close(a->listener);
 	if (a->dir[0])
 		(void)tree_remove(a->dir);
 	free(a->run);
@@ -238,7 +257,7 @@ static char **strings(const json_t *from)
 static json_t *act_env(const struct srt *srt, const struct act *a, const char *guest)
 {
 	const char *const own[][2] = { { "OC_NONCE", a->nonce }, { "OC_OPEN", a->open }, { "OC_DENIED", a->denied },
-				       { "OC_INSIDE", a->inside }, { "OC_OUTSIDE", a->outside } };
+				       { "OC_INSIDE", a->inside }, { "OC_OUTSIDE", a->outside }, { "OC_PORT", a->port } };
 	cleanup_free char *tmp = format("%s/tmp", a->run);
 	cleanup_json json_t *env = tmp ? launch_env(srt, a->dir, tmp, guest) : NULL;
 	json_t *list = json_array(), *value;
@@ -284,7 +303,7 @@ static const char *act_verdict(const struct process *p, const struct act *a, con
 	if (access(a->outside, F_OK) == 0)
 		return "a file outside the grants could be written";
 	if (has_line(p->out, "route", ""))
-		return "an address could be reached without the proxy";
+		return "a port of this machine could be reached";
 	return NULL;
 }
 
@@ -358,7 +377,7 @@ static bool perform(json_t *checks, const struct srt *srt, const char *state_dir
 
 static bool check_act(json_t *checks, const struct srt *srt, const char *state_dir, const char *guest, const char *live_dir)
 {
-	struct act a = { .dir = "" };
+	struct act a = { .dir = "", .listener = -1 };
 	bool added;
 
 	if (act_prepare(&a, live_dir))

@@ -10,6 +10,10 @@
  * the root.  There a denied file that exists is hidden by itself, and an absent one is refused,
  * except where only root could make it.
  *
+ * srt gives what may be written back first and what may be read after that, so an entry above a
+ * write grant would bury the grant, read-only: in place of such a directory its own entries are
+ * given back, down to the grant.
+ *
  * Links: srt gives an entry back at its own name from where it leads, a second way to the same
  * files that no deny lies on.  Links into or above anything denied are therefore left out; links
  * that lead out of the hidden directory srt leaves out itself. */
@@ -104,6 +108,18 @@ static bool written(const struct hider *h, const char *path)
 	return false;
 }
 
+/* Strictly above something that may be written? */
+static bool above_grant(const struct hider *h, const char *path)
+{
+	const json_t *e;
+	size_t i;
+
+	json_array_foreach(json_object_get(h->resolved, "write"), i, e)
+		if (strcmp(path, text_of(e, "path")) != 0 && path_within(path, text_of(e, "path")))
+			return true;
+	return false;
+}
+
 /* Is it beneath a directory hidden for its sockets, and nothing names it or what holds it? */
 static bool covered(const struct hider *h, const char *path)
 {
@@ -147,14 +163,6 @@ static bool holds_hidden(const struct hider *h, const char *path)
 static int add_deny(struct hider *h, const char *path)
 {
 	return list_add(&h->out->deny, path) ? 0 : no_memory(h->r);
-}
-
-/* A directory that is hidden must not be given back whole: that would cancel it. */
-static int add_allow(struct hider *h, const char *path)
-{
-	if (list_has(&h->roots, path) || list_has(&h->out->deny, path))
-		return 0;
-	return list_add(&h->out->allow, path) ? 0 : no_memory(h->r);
 }
 
 /* The nearest directory above path that exists, resolved; the rest of path is appended to it in *real. */
@@ -252,9 +260,49 @@ static bool link_is_safe(struct hider *h, const char *root, const char *path)
 	return false;
 }
 
-static int give_back(struct hider *h, const char *root, const char *name)
+static int refuse_too_many(struct hider *h, const char *where)
 {
-	cleanup_free char *path = format("%s/%s", root, name);
+	return refuse(h->r, "sandbox_config", where, NULL,
+		      "hiding what the policy denies takes more than the %u entries that srt can be given, most of them for %s: deny a directory instead of single files in it",
+		      HIDE_MAX, where);
+}
+
+static int give_back(struct hider *h, const char *root, const char *dir, const char *name);
+
+/* The entries of `at`, which is the hidden directory `root` or lies beneath it. */
+static int give_back_entries(struct hider *h, const char *root, const char *at)
+{
+	DIR *dir = opendir(at);
+	struct dirent *e;
+	int rc = 0;
+
+	if (!dir)
+		return errno == EACCES ? 0 : /* the run can't read it either */
+			refuse(h->r, "sandbox_unavailable", at, NULL, "%s can't be read: %s", at, strerror(errno));
+	while (!rc && (e = readdir(dir))) {
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+			rc = give_back(h, root, at, e->d_name);
+		if (!rc && h->out->allow.n + h->out->deny.n > HIDE_MAX)
+			rc = refuse_too_many(h, at);
+	}
+	closedir(dir);
+	return rc;
+}
+
+static int add_allow(struct hider *h, const char *root, const char *path)
+{
+	/* A directory that is hidden must not be given back whole: that would cancel it.  What may be
+	 * written is given back as that. */
+	if (list_has(&h->roots, path) || list_has(&h->out->deny, path) || written(h, path))
+		return 0;
+	if (above_grant(h, path))
+		return give_back_entries(h, root, path);
+	return list_add(&h->out->allow, path) ? 0 : no_memory(h->r);
+}
+
+static int give_back(struct hider *h, const char *root, const char *dir, const char *name)
+{
+	cleanup_free char *path = format("%s/%s", dir, name);
 	struct stat st;
 
 	if (!path)
@@ -267,52 +315,29 @@ static int give_back(struct hider *h, const char *root, const char *name)
 	}
 	if (S_ISLNK(st.st_mode) && !link_is_safe(h, root, path))
 		return 0;
-	return add_allow(h, path);
+	return add_allow(h, root, path);
 }
 
-static int refuse_too_many(struct hider *h, const char *where)
+/* The innermost hidden directory around path, or NULL. */
+static const char *hidden_around(const struct hider *h, const char *path)
 {
-	return refuse(h->r, "sandbox_config", where, NULL,
-		      "hiding what the policy denies takes more than the %u entries that srt can be given, most of them for %s: deny a directory instead of single files in it",
-		      HIDE_MAX, where);
-}
-
-static int give_back_entries(struct hider *h, const char *root)
-{
-	DIR *dir = opendir(root);
-	struct dirent *e;
-	int rc = 0;
-
-	if (!dir)
-		return errno == EACCES ? 0 : /* the run can't read it either */
-			refuse(h->r, "sandbox_unavailable", root, NULL, "%s can't be read: %s", root, strerror(errno));
-	while (!rc && (e = readdir(dir))) {
-		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
-			rc = give_back(h, root, e->d_name);
-		if (!rc && h->out->allow.n + h->out->deny.n > HIDE_MAX)
-			rc = refuse_too_many(h, root);
-	}
-	closedir(dir);
-	return rc;
-}
-
-static bool beneath_hidden(const struct hider *h, const char *path)
-{
+	const char *found = NULL;
 	size_t i;
 
 	for (i = 0; i < h->out->deny.n; i++)
-		if (path_within(h->out->deny.v[i], path))
-			return true;
-	return false;
+		if (path_within(h->out->deny.v[i], path) && (!found || strlen(h->out->deny.v[i]) > strlen(found)))
+			found = h->out->deny.v[i];
+	return found;
 }
 
 static int lift(struct hider *h, const char *path)
 {
+	const char *root = path ? hidden_around(h, path) : NULL;
 	struct stat st;
 
-	if (!path || !beneath_hidden(h, path) || lstat(path, &st) < 0)
+	if (!root || lstat(path, &st) < 0)
 		return 0;
-	return add_allow(h, path);
+	return add_allow(h, root, path);
 }
 
 /* What a rule, a socket's grant or the run itself needs from beneath what is hidden. */
@@ -366,7 +391,7 @@ static int hide_all(struct hider *h, const struct list *lifts)
 	if (!rc && h->out->deny.n > HIDE_MAX)
 		rc = refuse_too_many(h, h->out->deny.v[0]);
 	for (i = 0; !rc && i < h->roots.n; i++)
-		rc = give_back_entries(h, h->roots.v[i]);
+		rc = give_back_entries(h, h->roots.v[i], h->roots.v[i]);
 	if (!rc)
 		rc = lift_all(h, lifts);
 	return rc ? rc : add_notes(h);
