@@ -34,8 +34,8 @@ static const char *judge(int dir, const char *name)
 		return strerror(errno);
 	if (!S_ISREG(st.st_mode))
 		return "not a regular file";
-	if (st.st_mode & (S_IWGRP | S_IWOTH))
-		return "other users can write it";
+	if ((st.st_uid != 0 && st.st_uid != geteuid()) || (st.st_mode & (S_IWGRP | S_IWOTH)))
+		return "another user can change it";
 	return faccessat(dir, name, X_OK, 0) < 0 ? "not executable" : NULL;
 }
 

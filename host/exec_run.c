@@ -363,14 +363,23 @@ static int status_of_record(struct exec *x)
 	return EXIT_NOT_RUN;
 }
 
+/* The command itself is what could not be found or executed: as shells say it. */
+static int status_of_command(const json_t *error)
+{
+	int code = (int)json_integer_value(json_object_get(error, "code"));
+	int number = (int)json_integer_value(json_object_get(error, "errno"));
+
+	if (host_string(error, "reason"))
+		return EXIT_NOT_RUN;
+	return code == OC_ENOTFOUND && number == ENOENT ? 127 : code == OC_EFAILED && number == EACCES ? 126 : EXIT_NOT_RUN;
+}
+
 static int status_of_error(struct exec *x)
 {
-	int number = (int)json_integer_value(json_object_get(x->error, "errno"));
-
 	if (x->signal)
 		return 128 + x->signal;
 	tell_failure(x, x->running ? "the run was lost" : "not run", x->error);
-	return number == ENOENT && !host_string(x->error, "reason") ? 127 : EXIT_NOT_RUN;
+	return status_of_command(x->error);
 }
 
 static int result(struct exec *x)
