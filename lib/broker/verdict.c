@@ -62,11 +62,11 @@ int oc_verdict_require(oc_store *store, const oc_plan *plan, bool *missing, oc_e
 	bool found = false, ok = false;
 	int rc;
 
+	oc_buf_init(&key, OC_JSON_MAX);
 	if (missing)
 		*missing = false;
 	if (!json_is_object(provider))
 		return 0;
-	oc_buf_init(&key, OC_JSON_MAX);
 	rc = oc_verdict_key(provider, &key, err);
 	if (!rc)
 		rc = oc_store_verdict(store, name, key.data, &found, &ok, &checks, err);
