@@ -29,7 +29,17 @@ static bool may_be_retried(const char *state)
 	return false;
 }
 
-static int check_exit(const struct oc_buf *text, oc_error **err)
+/* What an earlier attempt said must not be taken for this one's.  `started` stays for the preflight, which ends what it
+ * names; `proved` goes first, so that a guard killed in here leaves no run that looks lost. */
+static int remove_earlier(int run_dir, oc_error **err)
+{
+	if ((unlinkat(run_dir, OC_GUARD_PROVED, 0) < 0 && errno != ENOENT) ||
+	    (unlinkat(run_dir, OC_GUARD_EXIT, 0) < 0 && errno != ENOENT))
+		return oc_fail(err, OC_EIO, errno, "Can't remove the record of an earlier attempt: %s", strerror(errno));
+	return 0;
+}
+
+static int check_exit(const struct oc_buf *text, int run_dir, oc_error **err)
 {
 	oc_cleanup(oc_json_decrefp) json_t *json = NULL;
 	int rc = oc_json_parse(text->data ? text->data : "", text->len, RECORD_SIZE, OC_GUARD_EXIT, &json, err);
@@ -37,7 +47,7 @@ static int check_exit(const struct oc_buf *text, oc_error **err)
 	if (rc < 0)
 		return rc;
 	if (may_be_retried(oc_json_text(json, "state")))
-		return 0;
+		return remove_earlier(run_dir, err);
 	return oc_fail(err, OC_EEXISTS, 0, "The run is over: its exit record says %s",
 		       oc_json_text(json, "state") ? oc_json_text(json, "state") : "nothing");
 }
@@ -50,7 +60,7 @@ int oc_record_check_earlier(int run_dir, oc_error **err)
 	oc_buf_init(&text, RECORD_SIZE);
 	rc = oc_read_file(run_dir, OC_GUARD_EXIT, RECORD_SIZE, &text);
 	if (rc == 0)
-		rc = check_exit(&text, err);
+		rc = check_exit(&text, run_dir, err);
 	else if (rc != -ENOENT)
 		rc = oc_fail(err, OC_EIO, -rc, "Can't read %s: %s", OC_GUARD_EXIT, strerror(-rc));
 	/* The agent may have run, and nobody has said yet how that ended. */
@@ -110,14 +120,11 @@ static int allocate(struct oc_guard *g, const char *name, off_t size, int *out, 
 
 int oc_record_reserve(struct oc_guard *g, oc_error **err)
 {
-	static const char *const earlier[] = { OC_GUARD_PROVED, OC_GUARD_STARTED, OC_GUARD_EXIT };
-	size_t i;
 	int rc = allocate(g, RECORD_TMP, RECORD_SIZE, &g->record, err);
 
 	rc = rc < 0 ? rc : allocate(g, RESERVE, RESERVE_SIZE, &g->reserve, err);
-	for (i = 0; rc == 0 && i < OC_COUNT(earlier); i++)
-		if (unlinkat(g->run_dir, earlier[i], 0) < 0 && errno != ENOENT)
-			rc = oc_fail(err, OC_EIO, errno, "Can't remove %s of an earlier attempt: %s", earlier[i], strerror(errno));
+	if (rc == 0 && unlinkat(g->run_dir, OC_GUARD_STARTED, 0) < 0 && errno != ENOENT)
+		rc = oc_fail(err, OC_EIO, errno, "Can't remove %s of an earlier attempt: %s", OC_GUARD_STARTED, strerror(errno));
 	if (rc == 0 && fsync(g->run_dir) < 0)
 		rc = oc_fail(err, OC_EIO, errno, "Can't write the run's directory: %s", strerror(errno));
 	return rc;
