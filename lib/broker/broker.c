@@ -96,7 +96,7 @@ int oc_container_broker_new(oc_store *store OC_UNUSED, const oc_broker_options *
 /* {run}: state/live/<id>/run */
 static char *run_directory(const char *state_dir, const char *run)
 {
-	oc_cleanup(oc_buf_free) struct oc_buf path;
+	oc_cleanup(oc_buf_free) struct oc_buf path = { 0 };
 
 	oc_buf_init(&path, 8192);
 	return oc_buf_printf(&path, "%s/live/%s/run", state_dir, run) < 0 ? NULL : oc_buf_steal(&path);

@@ -155,7 +155,7 @@ static void plan_soon(void *userdata)
 static int ask_plan(struct oc_operation *op, oc_error **err)
 {
 	oc_cleanup(oc_json_decrefp) json_t *params = json_object();
-	oc_cleanup(oc_buf_free) struct oc_buf live;
+	oc_cleanup(oc_buf_free) struct oc_buf live = { 0 };
 
 	oc_buf_init(&live, 8192);
 	if (oc_buf_printf(&live, "%s/live/%s", op->broker->ctx->state_dir, op->request.run) < 0 ||
@@ -225,7 +225,7 @@ static void deliver_checks(struct oc_operation *op, const json_t *checks, const 
 static int judge(oc_broker *broker, const json_t *reply, json_t **out, oc_error **err)
 {
 	oc_cleanup(oc_json_decrefp) json_t *identity = provider_identity(broker, reply), *whole = json_object();
-	oc_cleanup(oc_buf_free) struct oc_buf key;
+	oc_cleanup(oc_buf_free) struct oc_buf key = { 0 };
 	oc_cleanup(oc_freep) char *text = NULL;
 	json_t *checks = json_object_get(reply, "checks"), *check;
 	bool ok = json_array_size(checks) > 0;

@@ -57,7 +57,7 @@ int oc_verdict_require(oc_store *store, const oc_plan *plan, bool *missing, oc_e
 {
 	const json_t *provider = json_object_get(plan->json, "provider");
 	const char *name = oc_json_text(provider, "name");
-	oc_cleanup(oc_buf_free) struct oc_buf key;
+	oc_cleanup(oc_buf_free) struct oc_buf key = { 0 };
 	oc_cleanup(oc_freep) char *checks = NULL;
 	bool found = false, ok = false;
 	int rc;

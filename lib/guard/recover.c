@@ -94,7 +94,7 @@ static int take_lock(struct found *f)
 static int read_info(struct found *f)
 {
 	oc_cleanup(oc_json_decrefp) json_t *json = NULL;
-	oc_cleanup(oc_buf_free) struct oc_buf b;
+	oc_cleanup(oc_buf_free) struct oc_buf b = { 0 };
 	const char *boot, *digest;
 	char now[OC_BOOT_SIZE];
 	pid_t pid = 0;
@@ -352,7 +352,7 @@ static int settle(oc_store *store, const char *run, bool pinned, json_t *out, oc
 static int restore(oc_store *store, const char *run, int dir, oc_error **err)
 {
 	oc_cleanup(oc_json_decrefp) json_t *head = json_object();
-	oc_cleanup(oc_buf_free) struct oc_buf b;
+	oc_cleanup(oc_buf_free) struct oc_buf b = { 0 };
 	oc_plan *plan = NULL;
 	int rc;
 

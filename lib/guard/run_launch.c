@@ -222,7 +222,7 @@ static void guard_printed(int fd, unsigned events OC_UNUSED, void *userdata)
 static int launch_failure(oc_run *run, oc_error **err)
 {
 	oc_cleanup(oc_json_decrefp) json_t *json = NULL;
-	oc_cleanup(oc_buf_free) struct oc_buf text;
+	oc_cleanup(oc_buf_free) struct oc_buf text = { 0 };
 
 	guard_printed(run->guard_log_fd, OC_READ, run);
 	if (run->guard_error.len &&

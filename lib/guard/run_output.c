@@ -17,7 +17,7 @@ static void deliver(int stream, uint64_t next, const void *data, size_t len, voi
 
 static void deliver_end(oc_run *run)
 {
-	oc_cleanup(oc_buf_free) struct oc_buf record;
+	oc_cleanup(oc_buf_free) struct oc_buf record = { 0 };
 	oc_error *err = NULL;
 	int rc;
 

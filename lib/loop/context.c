@@ -23,7 +23,7 @@ const char *oc_version(void)
 
 static int copy_environ(oc_context *ctx, oc_error **err)
 {
-	oc_cleanup(oc_strv_free) struct oc_strv copy;
+	oc_cleanup(oc_strv_free) struct oc_strv copy = { 0 };
 
 	oc_strv_init(&copy, ENV_MAX);
 	for (char **e = environ; e && *e; e++)

@@ -25,7 +25,7 @@ char *oc_plan_run_dir(const struct oc_plan_input *in)
 
 static bool set_path(json_t *out, const char *key, const struct oc_plan_input *in, const char *middle, const char *end)
 {
-	oc_cleanup(oc_buf_free) struct oc_buf path;
+	oc_cleanup(oc_buf_free) struct oc_buf path = { 0 };
 
 	oc_buf_init(&path, 65536);
 	return oc_buf_printf(&path, "%s/%s/%s%s", in->state_dir, middle, in->run, end) == 0 && oc_json_set_string(out, key, path.data);

@@ -242,24 +242,26 @@ static int put_secrets(struct command *c, oc_error **err)
 	return 0;
 }
 
-static bool runnable(const struct command *c, const char *path, int *why)
+/* 1, 0 with the reason in *why, or negative: out of memory must not make the next entry of PATH win. */
+static int runnable(const struct command *c, const char *path, int *why, oc_error **err)
 {
 	oc_cleanup(oc_freep) char *real = NULL;
 	struct stat st;
 	bool missing = false;
+	int rc;
 
-	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode)) {
-		*why = ENOENT;
-		return false;
-	}
+	*why = ENOENT;
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0;
 	*why = EACCES;
 	if (faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0)
-		return false;
+		return 0;
 	if (c->none)
-		return true;
+		return 1;
 	/* Inside, the policy decides what can be read: a name that leads to a denied file isn't there. */
-	if (oc_path_resolve(path, &real, &missing) < 0)
-		return false;
+	rc = oc_path_resolve(path, &real, &missing);
+	if (rc < 0)
+		return rc == -ENOMEM ? oc_nomem(err) : 0;
 	*why = EPERM;
 	return oc_resolved_read(c->in->resolved, path).allowed && oc_resolved_read(c->in->resolved, real).allowed;
 }
@@ -287,7 +289,7 @@ static const char *run_path(struct command *c)
 static int search_path(struct command *c, const char *name, char **out, oc_error **err)
 {
 	const char *at = run_path(c), *end;
-	int why = ENOENT, best = ENOENT;
+	int why = ENOENT, best = ENOENT, rc;
 
 	for (;; at = end + 1) {
 		oc_cleanup(oc_freep) char *dir = NULL;
@@ -299,10 +301,11 @@ static int search_path(struct command *c, const char *name, char **out, oc_error
 			path = dir ? oc_path_join(dir, name) : NULL;
 			if (!path)
 				return oc_nomem(err);
-			if (runnable(c, path, &why)) {
+			rc = runnable(c, path, &why, err);
+			if (rc > 0)
 				*out = oc_steal(path);
-				return 0;
-			}
+			if (rc != 0)
+				return OC_MIN(rc, 0);
 			best = why != ENOENT ? why : best;
 		}
 		if (!*end)
@@ -312,7 +315,8 @@ static int search_path(struct command *c, const char *name, char **out, oc_error
 
 static int find_program(struct command *c, const char *name, char **out, oc_error **err)
 {
-	int why = ENOENT;
+	oc_cleanup(oc_freep) char *path = NULL;
+	int why = ENOENT, rc;
 
 	if (!*name)
 		return oc_fail(err, OC_EINVAL, 0, "the command's name is empty");
@@ -320,15 +324,13 @@ static int find_program(struct command *c, const char *name, char **out, oc_erro
 		return search_path(c, name, out, err);
 	while (strncmp(name, "./", 2) == 0)
 		name += 2 + strspn(name + 2, "/");
-	*out = *name == '/' ? strdup(name) : oc_path_join(c->cwd, name);
-	if (!*out)
+	path = *name == '/' ? strdup(name) : oc_path_join(c->cwd, name);
+	if (!path)
 		return oc_nomem(err);
-	if (runnable(c, *out, &why))
-		return 0;
-	why = not_runnable(*out, why, err);
-	free(*out);
-	*out = NULL;
-	return why;
+	rc = runnable(c, path, &why, err);
+	if (rc > 0)
+		*out = oc_steal(path);
+	return rc == 0 ? not_runnable(path, why, err) : OC_MIN(rc, 0);
 }
 
 static int put_argv(struct command *c, oc_error **err)
@@ -402,12 +404,9 @@ int oc_plan_command(const struct oc_plan_input *in, json_t **out, oc_error **err
 	struct command c = { .in = in, .none = strcmp(in->kind, "none") == 0 };
 	int rc;
 
-	c.env = json_array();
-	c.argv = json_array();
-	c.secrets = json_array();
-	/* Owned by the object from here on; when that fails they are gone, so nothing may be added to them. */
-	if (!oc_json_set(command, "env", c.env) || !oc_json_set(command, "argv", c.argv) ||
-	    !oc_json_set(command, "secrets", c.secrets))
+	/* Owned by the object as soon as each is made. */
+	if (!oc_json_set(command, "env", c.env = json_array()) || !oc_json_set(command, "argv", c.argv = json_array()) ||
+	    !oc_json_set(command, "secrets", c.secrets = json_array()))
 		return oc_nomem(err);
 	c.run_dir = oc_plan_run_dir(in);
 	rc = c.run_dir ? put_parts(&c, command, err) : oc_nomem(err);

@@ -19,7 +19,7 @@ static int differs(const json_t *a, const json_t *b, const char *path, json_t *o
 
 static int member(const json_t *a, const json_t *b, const char *path, const char *key, json_t *out, oc_error **err)
 {
-	oc_cleanup(oc_buf_free) struct oc_buf at;
+	oc_cleanup(oc_buf_free) struct oc_buf at = { 0 };
 
 	oc_buf_init(&at, OC_JSON_MAX);
 	if (oc_buf_printf(&at, "%s%s%s", path, *path ? "." : "", key) < 0)
@@ -48,7 +48,7 @@ static int arrays(const json_t *a, const json_t *b, const char *path, json_t *ou
 	int rc = 0;
 
 	for (i = 0; rc == 0 && i < n; i++) {
-		oc_cleanup(oc_buf_free) struct oc_buf at;
+		oc_cleanup(oc_buf_free) struct oc_buf at = { 0 };
 
 		oc_buf_init(&at, OC_JSON_MAX);
 		if (oc_buf_printf(&at, "%s[%zu]", path, i) < 0)

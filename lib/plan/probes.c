@@ -67,7 +67,7 @@ static void arg_number(struct probes *p, json_t *args, int64_t number)
 /* One probe of a path, once for each kind, whatever number of rules led to it. */
 static void path_probe(struct probes *p, const char *id, enum oc_plan_probe kind, const char *path)
 {
-	oc_cleanup(oc_buf_free) struct oc_buf key;
+	oc_cleanup(oc_buf_free) struct oc_buf key = { 0 };
 
 	oc_buf_init(&key, 65536);
 	if (p->rc < 0)
@@ -142,7 +142,7 @@ static void proxy(struct probes *p)
 
 static void state_file(struct probes *p, const char *format_run, enum oc_plan_probe kind, const char *id)
 {
-	oc_cleanup(oc_buf_free) struct oc_buf path;
+	oc_cleanup(oc_buf_free) struct oc_buf path = { 0 };
 
 	oc_buf_init(&path, 65536);
 	if (oc_buf_puts(&path, p->in->state_dir) < 0 || oc_buf_puts(&path, "/") < 0 ||
@@ -274,13 +274,16 @@ static bool lifted(struct probes *p, const char *path)
 	return false;
 }
 
+/* Without "all" no socket can be made inside at all, so a lifted one proves nothing either way. */
 static void socket_probe(struct probes *p, const char *path, bool listening)
 {
+	const char *mode = oc_json_text(p->resolved, "unix_sockets");
+
 	if (!oc_path_clean(path))
 		return;
 	if (!oc_resolved_socket(p->resolved, path).allowed)
 		path_probe(p, "P10", OC_PLAN_NO_SOCKET, path);
-	else if (listening && lifted(p, path))
+	else if (listening && mode && strcmp(mode, "all") == 0 && lifted(p, path))
 		path_probe(p, "P10", OC_PLAN_SOCKET, path);
 }
 
