@@ -348,6 +348,10 @@ static void on_reply(const json_t *result, const oc_error *err, void *userdata)
 	int code = err ? oc_error_code(err) : OC_OK;
 
 	take_out(&p->asked, c);
+	if (p->state == ENDING) { /* what a provider says that we gave up on is worth nothing */
+		push(&p->doomed, c);
+		return;
+	}
 	if (!err && json_is_object(result)) {
 		(void)answer(c, result, NULL);
 		return;
