@@ -200,7 +200,7 @@ void oc_error_append(oc_error **err, oc_error *more)
 			break;
 		err = &(*err)->next;
 	}
-	if (*err)
+	if (*err || n == CHAIN_MAX)
 		oc_error_free(more);
 	else
 		*err = more;

@@ -68,7 +68,8 @@ static int set_attributes(posix_spawnattr_t *attr, const struct oc_spawn *s)
 	sigset_t all, none;
 	int rc;
 
-	sigfillset(&all);
+	/* All of them: sigfillset() leaves out the two that glibc keeps, which posix_spawn would then ignore. */
+	memset(&all, 0xff, sizeof(all));
 	sigemptyset(&none);
 	if (s->new_session)
 		flags |= POSIX_SPAWN_SETSID;

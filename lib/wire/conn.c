@@ -435,12 +435,24 @@ static int got_reply(struct oc_conn *conn, const struct oc_message *m, oc_error 
 	return 0;
 }
 
+static int break_bound(oc_error **err)
+{
+	oc_error *limit = oc_steal(*err);
+	int rc = oc_fail(err, OC_EPROTO, 0, "%s", oc_error_message(limit));
+
+	oc_error_free(limit);
+	return rc;
+}
+
 static int got_line(struct oc_conn *conn, const char *line, size_t len, oc_error **err)
 {
 	oc_cleanup(oc_json_decrefp) json_t *json = NULL;
 	struct oc_message m;
 	int rc = oc_json_parse(line, len, conn->limits.max_line, "message", &json, err);
 
+	/* Breaking a bound of ours is breaking the protocol. */
+	if (rc == OC_ELIMIT)
+		return break_bound(err);
 	if (rc == 0)
 		rc = oc_message_parse(json, &m, err);
 	if (rc < 0)
