@@ -371,7 +371,9 @@ static int status_of_command(const json_t *error)
 
 	if (host_string(error, "reason"))
 		return EXIT_NOT_RUN;
-	return code == OC_ENOTFOUND && number == ENOENT ? 127 : code == OC_EFAILED && number == EACCES ? 126 : EXIT_NOT_RUN;
+	return code == OC_ENOTFOUND && number == ENOENT ? 127
+	       : code == OC_EFAILED && number == EACCES ? 126
+	                                                : EXIT_NOT_RUN;
 }
 
 static int status_of_error(struct exec *x)

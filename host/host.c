@@ -108,27 +108,34 @@ json_t *host_answer(void)
 	return json_pack("{s:i}", "version", 1);
 }
 
-static void local_time(time_t seconds, char *out, size_t size)
+static long long text_ms(const char *text)
 {
-	struct tm tm;
+	struct tm tm = { 0 };
+	const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+	long long ms = 0;
 
-	if (!localtime_r(&seconds, &tm) || !strftime(out, size, "%Y-%m-%d %H:%M:%S", &tm))
-		snprintf(out, size, "unknown");
+	if (!end)
+		return -1;
+	if (*end == '.' && strspn(end + 1, "0123456789") == 3)
+		ms = strtoll(end + 1, NULL, 10);
+	return (long long)timegm(&tm) * 1000 + ms;
+}
+
+long long host_time_ms(const json_t *value)
+{
+	if (json_is_integer(value))
+		return json_integer_value(value);
+	return json_is_string(value) ? text_ms(json_string_value(value)) : -1;
 }
 
 void host_time(const json_t *value, char *out, size_t size)
 {
-	const char *text = json_string_value(value), *end;
-	struct tm tm = { 0 };
+	long long ms = host_time_ms(value);
+	time_t seconds = (time_t)(ms / 1000);
+	struct tm tm;
 
-	snprintf(out, size, "unknown");
-	if (json_is_integer(value) && json_integer_value(value) > 0) {
-		local_time((time_t)(json_integer_value(value) / 1000), out, size);
-	} else if (text) {
-		end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
-		if (end)
-			local_time(timegm(&tm), out, size);
-	}
+	if (ms < 0 || !localtime_r(&seconds, &tm) || !strftime(out, size, "%Y-%m-%d %H:%M:%S", &tm))
+		snprintf(out, size, "unknown");
 }
 
 static bool plain_word(const char *s)

@@ -125,7 +125,7 @@ static void put_string(struct out *o, const char *s, int width)
 	text_free(&t);
 }
 
-static void put_number(struct out *o, const char *length, char kind, va_list *ap)
+static void put_number(struct out *o, const char *length, char kind, int width, va_list *ap)
 {
 	char number[32];
 
@@ -137,7 +137,7 @@ static void put_number(struct out *o, const char *length, char kind, va_list *ap
 		snprintf(number, sizeof(number), "%zu", va_arg(*ap, size_t));
 	else
 		snprintf(number, sizeof(number), kind == 'u' ? "%u" : "%d", va_arg(*ap, int));
-	put_string(o, number, 0);
+	put_string(o, number, width);
 }
 
 static void vprint(struct out *o, const char *fmt, va_list *ap)
@@ -169,7 +169,7 @@ static void vprint(struct out *o, const char *fmt, va_list *ap)
 		else if (*fmt == '%')
 			text_puts(&o->pending, "%");
 		else
-			put_number(o, length, *fmt, ap);
+			put_number(o, length, *fmt, sign * width, ap);
 		fmt += *fmt != 0;
 	}
 }

@@ -27,7 +27,7 @@ struct out {
 /* Also makes sure that descriptors 0 to 2 are there, so that no file opened later takes their place. */
 void out_open(struct out *out, struct out *err);
 void out_put(struct out *o, const char *ours); /* text of this program, as it stands */
-/* %s (with - and a width), %c, %d, %u, %lld, %llu, %zu and %% only; what %s brings is escaped. */
+/* %s, %c, %d, %u, %lld, %llu, %zu, each with - and a width, and %% only; what %s brings is escaped. */
 void out_printf(struct out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void out_styled(struct out *o, const char *style, const char *text); /* text is escaped */
 void out_json(struct out *o, json_t *taken); /* with a newline; bytes above ASCII as \u escapes */

@@ -7,7 +7,9 @@
 
 #include "runs.h"
 
-#define LABEL 12
+#define WIDTH     90
+#define FACTS_MAX 64
+#define LABEL     12 /* columns, the blank after it included */
 
 static void head(struct out *o, const char *title)
 {
@@ -19,7 +21,28 @@ static void head(struct out *o, const char *title)
 static void field(struct out *o, const char *label, const char *text)
 {
 	if (text && *text)
-		out_printf(o, "  %-*s%s\n", LABEL, label, text);
+		out_printf(o, "  %-*s %s\n", LABEL - 1, label, text);
+}
+
+/* Names in lines of bearable length. */
+static void words(struct out *o, const char *label, const struct text *list, size_t n)
+{
+	size_t column = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t width = strlen(list[i].data ? list[i].data : "") + 2;
+
+		if (column && column + width > WIDTH)
+			out_put(o, "\n");
+		if (!column || column + width > WIDTH) {
+			out_printf(o, "  %-*s", LABEL - 1, i ? "" : label);
+			column = 0;
+		}
+		out_printf(o, " %s%s", list[i].data, i + 1 < n ? "," : "");
+		column += width;
+	}
+	if (n)
+		out_put(o, "\n");
 }
 
 static void required(struct out *o, const char *label, const char *text)
@@ -55,12 +78,17 @@ static void show_command(struct out *o, const json_t *run)
 
 static void show_times(struct out *o, const json_t *run)
 {
-	char created[32], ended[32], attempts[32];
+	char created[32], ended[32], attempts[32], took[32];
+	long long from, to;
 
 	host_time(json_object_get(run, "created"), created, sizeof(created));
 	host_time(json_object_get(run, "ended"), ended, sizeof(ended));
 	field(o, "created", created);
 	field(o, "ended", json_is_null(json_object_get(run, "ended")) && !runs_over(run) ? "not yet" : ended);
+	from = host_time_ms(json_object_get(run, "created"));
+	to = host_time_ms(json_object_get(run, "ended"));
+	snprintf(took, sizeof(took), "%lld.%03lld s", (to - from) / 1000, (to - from) % 1000);
+	field(o, "took", from >= 0 && to >= from ? took : NULL);
 	snprintf(attempts, sizeof(attempts), "%zu", json_array_size(json_object_get(run, "attempts")));
 	field(o, "attempts", attempts);
 }
@@ -77,8 +105,9 @@ static void show_counts(struct out *o, const json_t *exit)
 	snprintf(text, sizeof(text), lost ? "%lld bytes, of which %lld were dropped" : "%lld bytes",
 	         (long long)json_integer_value(json_object_get(exit, "output_bytes")), lost);
 	field(o, "output", text);
-	snprintf(text, sizeof(text), "%lld processes were left at the end, and were killed", killed);
-	field(o, "left over", killed ? text : NULL);
+	/* A sandbox's helpers are among them in every run, so this alone is no alarm. */
+	snprintf(text, sizeof(text), "%lld that were still there at the end were killed", killed);
+	field(o, "processes", killed ? text : NULL);
 	field(o, "launch log", host_string(exit, "launch_log"));
 }
 
@@ -114,7 +143,7 @@ static void show_confinement(struct host *h, const json_t *run)
 		           "UNSANDBOXED: nothing confined this run; it could do whatever you can");
 		out_put(&h->out, "\n");
 	} else {
-		field(&h->out, "kind", runs_kind(run));
+		field(&h->out, "kind", !strcmp(runs_kind(run), "sandbox") ? "process sandbox" : runs_kind(run));
 	}
 	host_time(json_object_get(run, "proved"), at, sizeof(at));
 	snprintf(text, sizeof(text), "yes, by %zu probes at %s, before the command started", json_array_size(probes),
@@ -124,10 +153,33 @@ static void show_confinement(struct host *h, const json_t *run)
 		      json_is_string(json_object_get(run, "proved")) || json_is_integer(json_object_get(run, "proved"))
 		              ? text
 		              : "no: the command did not start");
+	show_facts(&h->out, json_object_get(run, "facts"));
 	required(&h->out, "digest", host_string(run, "digest"));
 	field(&h->out, "record",
 	      pinned ? "the plan on record has this digest"
 	             : "DOES NOT MATCH: the plan on record has another digest, or is gone");
+}
+
+/* What the guest measured of its own making. */
+static void show_facts(struct out *o, json_t *facts)
+{
+	struct text list[FACTS_MAX] = { { 0 } };
+	const json_t *value;
+	const char *key;
+	size_t n = 0;
+
+	json_object_foreach(facts, key, value)
+	{
+		/* Numbers of namespaces mean something to the probe that compares them, and to no reader. */
+		if (!json_is_string(value) || n == FACTS_MAX || !strncmp(key, "ns_", 3))
+			continue;
+		text_puts(&list[n], key);
+		text_puts(&list[n], " ");
+		text_puts(&list[n++], json_string_value(value));
+	}
+	words(o, "facts", list, n);
+	for (size_t i = 0; i < n; i++)
+		text_free(&list[i]);
 }
 
 static void show_provider(struct host *h, const json_t *run)
@@ -237,6 +289,22 @@ static void show_granted(struct host *h, const json_t *run)
 	show_reads(&h->out, resolved);
 	show_network(&h->out, resolved);
 	show_sockets(&h->out, resolved);
+}
+
+static void show_inherited(struct out *o, const json_t *names)
+{
+	size_t n = json_array_size(names);
+	struct text *list = calloc(n + 1, sizeof(*list));
+
+	for (size_t i = 0; list && i < n; i++)
+		text_puts(&list[i], json_string_value(json_array_get(names, i))
+		                            ? json_string_value(json_array_get(names, i))
+		                            : "?");
+	if (list)
+		words(o, "and of the sandbox:", list, n);
+	for (size_t i = 0; list && i < n; i++)
+		text_free(&list[i]);
+	free(list);
 }
 
 /* "A=1", "TOKEN (secret)": names of what it got, and values only where they were pinned. */
