@@ -179,14 +179,17 @@ void oc_attempt_broken(struct oc_guard *g, oc_error *error)
 		oc_error_free(error);
 		return;
 	}
-	if (!g->session.hello && g->state < OC_GUARD_RUNNING && !g->session.n_ids) {
-		/* Not our guest at all, or the guest's own refusal: neither gets better by trying again. */
-	}
-	if (g->state >= OC_GUARD_RUNNING && !g->outcome.stop_by)
-		oc_machine_fail(g, "run_lost", error);
-	else
-		oc_machine_fail(g, "unavailable", error);
+	/* Not our guest at all, or one that was tampered with: neither gets better by trying again. */
+	oc_machine_fail(g, g->session.go ? "run_lost" : "unavailable", error);
 	oc_ending_begin(g, false);
+}
+
+void oc_attempt_refused(struct oc_guard *g, oc_error *error)
+{
+	if (g->ending || g->session.exited)
+		oc_error_free(error);
+	else
+		give_up(g, error);
 }
 
 static void lost(struct oc_guard *g, const char *why)

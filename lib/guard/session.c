@@ -296,7 +296,8 @@ static void on_failed(struct oc_guard *g, struct oc_cursor *c)
 	uint32_t errnum;
 	oc_error *err = NULL;
 
-	if (!oc_get_u32(c, &errnum) || !text_of(c, true, raw, sizeof(raw)))
+	/* Once the agent runs nothing can be "not started": that would be a way to hide how it ended. */
+	if (g->session.running || !oc_get_u32(c, &errnum) || !text_of(c, true, raw, sizeof(raw)))
 		return protocol(g, "a failure that is none");
 	oc_buf_init(&stage, TEXT_MAX * 8);
 	(void)oc_text_escape(&stage, raw, strlen(raw), false);
@@ -304,7 +305,7 @@ static void on_failed(struct oc_guard *g, struct oc_cursor *c)
 		  "%s: %s%s%s", g->session.go ? "The command could not be started" : "The guest could not set up the sandbox",
 		  stage.data ? stage.data : "", errnum ? ": " : "", errnum ? strerror((int)errnum) : "");
 	oc_buf_free(&stage);
-	oc_attempt_broken(g, err);
+	oc_attempt_refused(g, err);
 }
 
 static void on_exit_frame(struct oc_guard *g, struct oc_cursor *c)
@@ -342,7 +343,10 @@ static void dispatch(struct oc_guard *g, const struct oc_frame *frame)
 	case OC_FRAME_READY:
 		return on_ready(g, &c);
 	case OC_FRAME_STARTED:
-		return g->session.go ? (void)0 : protocol(g, "a start before it was told to");
+		if (!g->session.go || g->session.running)
+			return protocol(g, "a start nobody asked for");
+		g->session.running = true;
+		return;
 	case OC_FRAME_FAILED:
 		return on_failed(g, &c);
 	case OC_FRAME_EXIT:

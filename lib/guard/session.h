@@ -17,7 +17,7 @@ struct oc_session {
 	struct oc_frame_reader in;
 	struct oc_buf out;
 	bool out_secret;        /* wipe when sent */
-	bool hello, ready, go, exited;
+	bool hello, ready, go, running, exited;
 	bool go_due;            /* GO goes out once all else has */
 	int go_fds[3];
 	unsigned char nonce[OC_NONCE_SIZE];
