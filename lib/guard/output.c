@@ -9,8 +9,8 @@
 #define BUDGET (1u << 20) /* payload a call, so that no caller is held up for long */
 
 int oc_store_output(oc_store *store, const char *id, uint64_t *offset,
-		    void (*fn)(int stream, uint64_t offset, const void *data, size_t len, void *userdata), void *userdata,
-		    oc_error **err)
+                    void (*fn)(int stream, uint64_t offset, const void *data, size_t len, void *userdata),
+                    void *userdata, oc_error **err)
 {
 	oc_cleanup(oc_closep) int dir = -1;
 	char run[OC_RUN_ID_SIZE];

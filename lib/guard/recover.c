@@ -3,13 +3,13 @@
  * lives, the files it fsynced decide what had happened; a host's memory decides nothing.  Where the two can't tell,
  * the run is "unknown" and stays so until they can.  Each step may be the last before a SIGKILL: it is either
  * whole or is found again by the next recovery. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <dirent.h>
 #include <unistd.h>
 
 #include "base/fault.h"
@@ -25,14 +25,14 @@
 struct found {
 	oc_store *store;
 	const char *run;
-	int dir, lock;         /* lock >= 0: no guard lives, and none can start while we hold it */
-	bool pinned, held;     /* held: somebody else has the lock */
+	int dir, lock;     /* lock >= 0: no guard lives, and none can start while we hold it */
+	bool pinned, held; /* held: somebody else has the lock */
 	bool started, proved, ended;
-	enum oc_alive alive;   /* the process of guard.json */
+	enum oc_alive alive; /* the process of guard.json */
 	bool other_boot, other_digest;
 	char digest[OC_DIGEST_SIZE];
 	char detail[512];
-	oc_error *error;       /* why it is unknown, or what is to be stored with the state */
+	oc_error *error; /* why it is unknown, or what is to be stored with the state */
 };
 
 static void unknown(struct found *f, const char *what, int errnum, const char *bring)
@@ -43,7 +43,8 @@ static void unknown(struct found *f, const char *what, int errnum, const char *b
 	if (f->error)
 		return;
 	snprintf(message, sizeof(message), "%s%s%s", what, errnum ? ": " : "", errnum ? strerrordesc_np(errnum) : "");
-	oc_refuse(&f->error, "run_lost", f->run, bring, "what became of run %s is unknown, so it is not retried: %s", f->run, message);
+	oc_refuse(&f->error, "run_lost", f->run, bring, "what became of run %s is unknown, so it is not retried: %s",
+	          f->run, message);
 }
 
 /* 1: there; 0: not; negative: can't tell. */
@@ -54,7 +55,8 @@ static int there(struct found *f, const char *name)
 	if (fstatat(f->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 		if (S_ISREG(st.st_mode) && st.st_uid == geteuid())
 			return 1;
-		unknown(f, "a record of its guard is not a plain file of ours", 0, "ls -la runs/ID in the state directory, and restore it");
+		unknown(f, "a record of its guard is not a plain file of ours", 0,
+		        "ls -la runs/ID in the state directory, and restore it");
 		return -1;
 	}
 	if (errno == ENOENT)
@@ -82,7 +84,8 @@ static int take_lock(struct found *f)
 	if (flock(f->lock, LOCK_EX | LOCK_NB) == 0)
 		return 0;
 	if (errno != EWOULDBLOCK) {
-		unknown(f, "its lock can't be taken", errno, "put the state directory on a file system that has flock(2)");
+		unknown(f, "its lock can't be taken", errno,
+		        "put the state directory on a file system that has flock(2)");
 		return -1;
 	}
 	f->lock = oc_close(f->lock);
@@ -104,14 +107,17 @@ static int read_info(struct found *f)
 	rc = oc_read_file(f->dir, OC_GUARD_INFO, INFO_MAX - 1, &b);
 	if (rc == -ENOENT)
 		return 0;
-	if (rc < 0 || oc_json_parse(b.data ? b.data : "", b.len, INFO_MAX, OC_GUARD_INFO, &json, NULL) < 0 || !json_is_object(json)) {
-		unknown(f, "guard.json can't be read", rc < 0 ? -rc : 0, "restore runs/ID/guard.json, or remove the run's directory");
+	if (rc < 0 || oc_json_parse(b.data ? b.data : "", b.len, INFO_MAX, OC_GUARD_INFO, &json, NULL) < 0 ||
+	    !json_is_object(json)) {
+		unknown(f, "guard.json can't be read", rc < 0 ? -rc : 0,
+		        "restore runs/ID/guard.json, or remove the run's directory");
 		return -1;
 	}
 	boot = oc_json_text(json, "boot");
 	digest = oc_json_text(json, "digest");
 	if (!boot || !digest || oc_os_boot_id(now) < 0) {
-		unknown(f, "guard.json names no boot or digest", 0, "restore runs/ID/guard.json, or remove the run's directory");
+		unknown(f, "guard.json names no boot or digest", 0,
+		        "restore runs/ID/guard.json, or remove the run's directory");
 		return -1;
 	}
 	f->other_boot = strcmp(boot, now) != 0;
@@ -138,7 +144,7 @@ static const char *mismatch(struct found *f, const char *what)
 
 	snprintf(f->detail, sizeof(f->detail), "%s", what);
 	oc_refuse(&error, "pin_mismatch", f->run, "open-conduit runs get ID",
-		  "%s: the run is not adopted, and nothing is ended that is not provably ours", what);
+	          "%s: the run is not adopted, and nothing is ended that is not provably ours", what);
 	if (oc_store_state(f->store, f->run, "unknown", error, &ignored) < 0)
 		oc_error_free(ignored);
 	oc_error_free(error);
@@ -165,7 +171,8 @@ static int clean(struct found *f)
 	int rc = f->started ? oc_guard_sweep(f->dir, f->run, &error) : 0;
 
 	if (rc < 0) {
-		unknown(f, error ? oc_error_message(error) : "what it left running can't be ended", 0, "open-conduit runs stop ID");
+		unknown(f, error ? oc_error_message(error) : "what it left running can't be ended", 0,
+		        "open-conduit runs stop ID");
 		oc_error_free(error);
 		return rc;
 	}
@@ -181,7 +188,8 @@ static int rewind_run(struct found *f)
 
 	for (i = 0; i < OC_COUNT(names); i++)
 		if (unlinkat(f->dir, names[i], 0) < 0 && errno != ENOENT) {
-			unknown(f, "a record of the last attempt can't be removed", errno, "make the state directory writable again");
+			unknown(f, "a record of the last attempt can't be removed", errno,
+			        "make the state directory writable again");
 			return -1;
 		}
 	if (fsync(f->dir) < 0) {
@@ -198,7 +206,8 @@ static const char *launchable(struct found *f)
 	if (clean(f) < 0 || rewind_run(f) < 0)
 		return settle_unknown(f);
 	snprintf(f->detail, sizeof(f->detail), "%s",
-		 f->started ? "the sandbox was not proved, so the command never ran; leftovers were removed" : "nothing was started");
+	         f->started ? "the sandbox was not proved, so the command never ran; leftovers were removed"
+	                    : "nothing was started");
 	if (oc_store_state(f->store, f->run, "pinned", NULL, &error) < 0) {
 		unknown(f, error ? oc_error_message(error) : "the store can't be written", 0, "open-conduit doctor");
 		oc_error_free(error);
@@ -221,7 +230,8 @@ static const char *finished(struct found *f)
 	if (oc_error_reason(error) && strcmp(oc_error_reason(error), "pin_mismatch") == 0) {
 		outcome = mismatch(f, oc_error_message(error));
 	} else {
-		unknown(f, error ? oc_error_message(error) : "its exit record can't be read", 0, "restore runs/ID/exit.json, or remove it");
+		unknown(f, error ? oc_error_message(error) : "its exit record can't be read", 0,
+		        "restore runs/ID/exit.json, or remove it");
 		outcome = settle_unknown(f);
 	}
 	oc_error_free(error);
@@ -235,9 +245,11 @@ static const char *lost(struct found *f)
 
 	if (clean(f) < 0)
 		return settle_unknown(f);
-	snprintf(f->detail, sizeof(f->detail), "%s", f->other_boot ? "the machine was started anew while it ran" :
-		 "its guard is gone without an exit record");
-	oc_refuse(&reason, "run_lost", f->run, "open-conduit runs logs ID", "%s: how the command ended is not known", f->detail);
+	snprintf(f->detail, sizeof(f->detail), "%s",
+	         f->other_boot ? "the machine was started anew while it ran"
+	                       : "its guard is gone without an exit record");
+	oc_refuse(&reason, "run_lost", f->run, "open-conduit runs logs ID", "%s: how the command ended is not known",
+	          f->detail);
 	rc = oc_store_state(f->store, f->run, "run_lost", reason, &error);
 	oc_error_free(reason);
 	if (rc == 0)
@@ -258,8 +270,10 @@ static const char *living(struct found *f)
 		snprintf(f->detail, sizeof(f->detail), "its guard lives");
 		return "alive";
 	}
-	unknown(f, f->alive == OC_ALIVE_NO ? "its lock is held, and not by the guard it names"
-					   : "its lock is held by a guard that has not said who it is", 0, "fuser runs/ID/lock; look again in a second");
+	unknown(f,
+	        f->alive == OC_ALIVE_NO ? "its lock is held, and not by the guard it names"
+	                                : "its lock is held by a guard that has not said who it is",
+	        0, "fuser runs/ID/lock; look again in a second");
 	return settle_unknown(f);
 }
 
@@ -271,7 +285,7 @@ static const char *judge(struct found *f)
 	if (f->alive == OC_ALIVE_YES) {
 		if (f->other_digest || f->other_boot)
 			return mismatch(f, f->other_digest ? "its guard holds another plan than the one pinned"
-							   : "its guard's record names another boot of the machine");
+			                                   : "its guard's record names another boot of the machine");
 		unknown(f, "its guard lives without holding its lock", 0, "open-conduit runs get ID");
 		return settle_unknown(f);
 	}
@@ -314,7 +328,8 @@ static const char *classify(struct found *f)
 	if (f->pinned && check_pin(f) < 0) {
 		const char *reason = oc_error_reason(f->error);
 
-		return reason && strcmp(reason, "pin_mismatch") == 0 ? mismatch(f, oc_error_message(f->error)) : settle_unknown(f);
+		return reason && strcmp(reason, "pin_mismatch") == 0 ? mismatch(f, oc_error_message(f->error))
+		                                                     : settle_unknown(f);
 	}
 	if (take_lock(f) < 0 || read_info(f) < 0 || look(f, OC_GUARD_STARTED, &f->started) < 0 ||
 	    look(f, OC_GUARD_PROVED, &f->proved) < 0 || look(f, OC_GUARD_EXIT, &f->ended) < 0)
@@ -365,9 +380,10 @@ static int restore(oc_store *store, const char *run, int dir, oc_error **err)
 	if (rc == 0 && strcmp(oc_plan_run(plan), run) != 0)
 		rc = oc_fail(err, OC_EPROTO, 0, "the plan in the directory of run %s is of another run", run);
 	if (rc == 0 && (!oc_json_set_string(head, "kind", oc_plan_kind(plan)) ||
-			!oc_json_set_string(head, "work", oc_json_text(plan->json, "work")) ||
-			!oc_json_set_string(head, "binding", oc_json_text(plan->json, "binding")) ||
-			!oc_json_set(head, "command", json_deep_copy(json_object_get(json_object_get(plan->json, "command"), "argv")))))
+	                !oc_json_set_string(head, "work", oc_json_text(plan->json, "work")) ||
+	                !oc_json_set_string(head, "binding", oc_json_text(plan->json, "binding")) ||
+	                !oc_json_set(head, "command",
+	                             json_deep_copy(json_object_get(json_object_get(plan->json, "command"), "argv")))))
 		rc = oc_nomem(err);
 	if (rc == 0)
 		rc = oc_store_pin(store, run, plan->text, plan->digest, head, err);
@@ -383,13 +399,15 @@ static int orphan(oc_store *store, int runs, const char *run, json_t *out, oc_er
 	int rc;
 
 	f.dir = oc_store_run_dir(store, run, false, &f.error);
-	if (f.dir >= 0 && take_lock(&f) == 0 && look(&f, OC_GUARD_INFO, &info) == 0 && look(&f, OC_GUARD_STARTED, &f.started) == 0 &&
-	    look(&f, OC_GUARD_PROVED, &f.proved) == 0 && look(&f, OC_GUARD_EXIT, &f.ended) == 0)
+	if (f.dir >= 0 && take_lock(&f) == 0 && look(&f, OC_GUARD_INFO, &info) == 0 &&
+	    look(&f, OC_GUARD_STARTED, &f.started) == 0 && look(&f, OC_GUARD_PROVED, &f.proved) == 0 &&
+	    look(&f, OC_GUARD_EXIT, &f.ended) == 0)
 		known = false;
 	if (!known && !f.held && !info && !f.started && !f.proved && !f.ended) {
 		rc = oc_remove_tree(runs, run);
 		outcome = rc < 0 && rc != -ENOENT ? "unknown" : "forgotten";
-		snprintf(f.detail, sizeof(f.detail), rc < 0 && rc != -ENOENT ? "its directory can't be removed" : "it was never pinned");
+		snprintf(f.detail, sizeof(f.detail),
+		         rc < 0 && rc != -ENOENT ? "its directory can't be removed" : "it was never pinned");
 	} else if (!known) {
 		oc_close(f.lock);
 		f.lock = -1;
@@ -398,7 +416,8 @@ static int orphan(oc_store *store, int runs, const char *run, json_t *out, oc_er
 			oc_error_free(f.error);
 			return settle(store, run, true, out, err);
 		}
-		snprintf(f.detail, sizeof(f.detail), "%s", f.error ? oc_error_message(f.error) : "it can't be restored");
+		snprintf(f.detail, sizeof(f.detail), "%s",
+		         f.error ? oc_error_message(f.error) : "it can't be restored");
 	}
 	rc = report(out, &f, outcome, err);
 	oc_error_free(f.error);
@@ -451,9 +470,8 @@ static int walk(oc_store *store, json_t *out, oc_error **err)
 	/* Rows first: what the orphans bring back has been settled already. */
 	int rc = oc_store_unfinished(store, &list, err);
 
-	json_array_foreach(list, i, row)
-		if (rc == 0)
-			rc = settle(store, oc_json_text(row, "id"), json_is_true(json_object_get(row, "pinned")), out, err);
+	json_array_foreach(list, i, row) if (rc == 0) rc =
+	        settle(store, oc_json_text(row, "id"), json_is_true(json_object_get(row, "pinned")), out, err);
 	return rc < 0 ? rc : orphans(store, out, err);
 }
 

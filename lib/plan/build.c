@@ -6,8 +6,8 @@
 #include "plan/check.h"
 #include "policy/policy.h"
 
-#define GRACE_MS 5000
-#define UNHOSTED_MS 10000
+#define GRACE_MS      5000
+#define UNHOSTED_MS   10000
 #define JOURNAL_BYTES 67108864
 
 char *oc_plan_run_dir(const struct oc_plan_input *in)
@@ -16,7 +16,8 @@ char *oc_plan_run_dir(const struct oc_plan_input *in)
 	struct oc_buf path;
 
 	oc_buf_init(&path, 65536);
-	if ((resolved ? oc_buf_puts(&path, resolved) : oc_buf_printf(&path, "%s/live/%s/run", in->state_dir, in->run)) < 0) {
+	if ((resolved ? oc_buf_puts(&path, resolved) : oc_buf_printf(&path, "%s/live/%s/run", in->state_dir, in->run)) <
+	    0) {
 		oc_buf_free(&path);
 		return NULL;
 	}
@@ -28,7 +29,8 @@ static bool set_path(json_t *out, const char *key, const struct oc_plan_input *i
 	oc_cleanup(oc_buf_free) struct oc_buf path = { 0 };
 
 	oc_buf_init(&path, 65536);
-	return oc_buf_printf(&path, "%s/%s/%s%s", in->state_dir, middle, in->run, end) == 0 && oc_json_set_string(out, key, path.data);
+	return oc_buf_printf(&path, "%s/%s/%s%s", in->state_dir, middle, in->run, end) == 0 &&
+	       oc_json_set_string(out, key, path.data);
 }
 
 static bool copy(json_t *out, const char *key, const json_t *from, const char *member)
@@ -46,24 +48,26 @@ static int check_reply(const json_t *reply, oc_error **err)
 	const char *variable = NULL;
 	const struct oc_json_key keys[] = {
 		{ "identity", OC_JSON_OBJECT, true, NULL }, { "launch", OC_JSON_OBJECT, true, &launch },
-		{ "guest", OC_JSON_OBJECT, true, &guest }, { "inherit", OC_JSON_STRINGS, true, NULL },
-		{ "proxy", OC_JSON_ANY, true, &proxy }, { "tools", OC_JSON_STRINGS, true, NULL },
+		{ "guest", OC_JSON_OBJECT, true, &guest },  { "inherit", OC_JSON_STRINGS, true, NULL },
+		{ "proxy", OC_JSON_ANY, true, &proxy },     { "tools", OC_JSON_STRINGS, true, NULL },
 		{ "notes", OC_JSON_STRINGS, true, NULL },
 	};
 	const struct oc_json_key launch_keys[] = {
-		{ "argv", OC_JSON_STRINGS, true, NULL }, { "env", OC_JSON_OBJECT, true, NULL }, { "cwd", OC_JSON_STRING, true, NULL },
-		{ "files", OC_JSON_ARRAY, true, NULL }, { "hello_retries", OC_JSON_INT, true, NULL },
+		{ "argv", OC_JSON_STRINGS, true, NULL },      { "env", OC_JSON_OBJECT, true, NULL },
+		{ "cwd", OC_JSON_STRING, true, NULL },        { "files", OC_JSON_ARRAY, true, NULL },
+		{ "hello_retries", OC_JSON_INT, true, NULL },
 	};
 	const struct oc_json_key guest_keys[] = {
-		{ "landlock", OC_JSON_BOOL, true, NULL }, { "nest", OC_JSON_BOOL, true, NULL }, { "deny_ipc", OC_JSON_BOOL, true, NULL },
-		{ "deny_trace", OC_JSON_BOOL, true, NULL }, { "unix", OC_JSON_BOOL, true, NULL },
-		{ "filters", OC_JSON_INT, true, &filters },
+		{ "landlock", OC_JSON_BOOL, true, NULL }, { "nest", OC_JSON_BOOL, true, NULL },
+		{ "deny_ipc", OC_JSON_BOOL, true, NULL }, { "deny_trace", OC_JSON_BOOL, true, NULL },
+		{ "unix", OC_JSON_BOOL, true, NULL },     { "filters", OC_JSON_INT, true, &filters },
 	};
 	const struct oc_json_key proxy_keys[] = { { "variable", OC_JSON_STRING, true, &variable } };
 	int rc;
 
 	if (!json_is_object(reply))
-		return oc_refuse(err, "provider_failed", "plan", "open-conduit doctor", "the provider's answer to plan is no object");
+		return oc_refuse(err, "provider_failed", "plan", "open-conduit doctor",
+		                 "the provider's answer to plan is no object");
 	rc = oc_json_unpack(reply, "", "provider_failed", keys, OC_COUNT(keys), err);
 	if (rc == 0)
 		rc = oc_json_unpack(launch, "launch", "provider_failed", launch_keys, OC_COUNT(launch_keys), err);
@@ -76,7 +80,7 @@ static int check_reply(const json_t *reply, oc_error **err)
 	if (filters < 0 || filters > 16 || (!json_is_object(proxy) && !json_is_null(proxy)) ||
 	    (variable && !oc_env_name_valid(variable)))
 		return oc_refuse(err, "provider_failed", "plan", "open-conduit doctor",
-				 "the provider's answer to plan has guest.filters or proxy out of bounds");
+		                 "the provider's answer to plan has guest.filters or proxy out of bounds");
 	return 0;
 }
 
@@ -107,12 +111,11 @@ static bool put_writable(json_t *guest, const json_t *resolved)
 
 	if (!oc_json_set(guest, "writable", list))
 		return false;
-	json_array_foreach(json_object_get(resolved, "write"), i, entry)
-		if (!oc_json_append(list, json_string(oc_json_text(entry, "path"))))
-			return false;
-	json_array_foreach(json_object_get(resolved, "hidden"), i, entry)
-		if (strcmp(oc_json_text(entry, "path"), "/tmp") == 0 && !oc_json_append(list, json_string("/tmp")))
-			return false;
+	json_array_foreach(json_object_get(resolved, "write"), i,
+	                   entry) if (!oc_json_append(list, json_string(oc_json_text(entry, "path")))) return false;
+	json_array_foreach(json_object_get(resolved, "hidden"), i,
+	                   entry) if (strcmp(oc_json_text(entry, "path"), "/tmp") == 0 &&
+	                              !oc_json_append(list, json_string("/tmp"))) return false;
 	return true;
 }
 
@@ -148,8 +151,10 @@ static bool put_policy(json_t *out, const struct oc_plan_input *in)
 {
 	json_t *policy = json_object();
 
-	return oc_json_set(out, "policy", policy) && oc_json_set_string(policy, "text", in->policy ? in->policy->text : "{}") &&
-	       oc_json_set(policy, "normal", in->policy && in->policy->normal ? json_deep_copy(in->policy->normal) : json_object());
+	return oc_json_set(out, "policy", policy) &&
+	       oc_json_set_string(policy, "text", in->policy ? in->policy->text : "{}") &&
+	       oc_json_set(policy, "normal",
+	                   in->policy && in->policy->normal ? json_deep_copy(in->policy->normal) : json_object());
 }
 
 static bool put_list(json_t *out, const char *key, const char *const *list)
@@ -173,7 +178,7 @@ static bool put_rest(json_t *out, const struct oc_plan_input *in)
 	    !put_list(needs, "read", r->need_read) || !put_list(needs, "write", r->need_write))
 		return false;
 	if (!(in->reply ? copy(out, "tools", in->reply, NULL) && copy(out, "notes", in->reply, NULL)
-			: oc_json_set(out, "tools", json_array()) && oc_json_set(out, "notes", json_array())))
+	                : oc_json_set(out, "tools", json_array()) && oc_json_set(out, "notes", json_array())))
 		return false;
 	dirs = json_object();
 	if (!oc_json_set(out, "dirs", dirs) || !oc_json_set_string(dirs, "state", in->state_dir) ||
@@ -200,9 +205,11 @@ static int check_input(const struct oc_plan_input *in, oc_error **err)
 	bool sandbox = strcmp(in->kind, "sandbox") == 0;
 
 	if (!in->request || !in->run || !in->guest || !in->guest_digest || !in->state_dir || !in->home)
-		return oc_fail(err, OC_EINVAL, 0, "a plan needs a request, a run, a guest, a state directory and a home");
+		return oc_fail(err, OC_EINVAL, 0,
+		               "a plan needs a request, a run, a guest, a state directory and a home");
 	if (sandbox && (!in->policy || !in->resolved || !in->reply || !in->provider))
-		return oc_fail(err, OC_EINVAL, 0, "a sandbox's plan needs a policy, what it means here and a provider's answer");
+		return oc_fail(err, OC_EINVAL, 0,
+		               "a sandbox's plan needs a policy, what it means here and a provider's answer");
 	if (!sandbox && (strcmp(in->kind, "none") != 0 || in->resolved || in->reply || in->provider))
 		return oc_fail(err, OC_EINVAL, 0, "only a sandbox's plan has a resolved policy and a provider");
 	if (in->request->timeout_ms < 0 || in->request->grace_ms < 0)
@@ -222,8 +229,8 @@ int oc_plan_build(const struct oc_plan_input *in, oc_plan **out, oc_error **err)
 	if (rc < 0)
 		return rc;
 	plan = json_object();
-	if (!put_head(plan, in) || !put_launch(plan, in) || !put_guest(plan, in) || !put_provider(plan, in) || !put_rest(plan, in) ||
-	    !oc_json_set(plan, "command", oc_steal(command)) ||
+	if (!put_head(plan, in) || !put_launch(plan, in) || !put_guest(plan, in) || !put_provider(plan, in) ||
+	    !put_rest(plan, in) || !oc_json_set(plan, "command", oc_steal(command)) ||
 	    !oc_json_set(plan, "probes", probes ? oc_steal(probes) : json_array()))
 		return oc_nomem(err);
 	rc = oc_plan_from_json(oc_steal(plan), out, err);

@@ -6,8 +6,8 @@
 #include "plan/check.h"
 
 #define ENV_NAME_MAX 256
-#define LIST_MAX 65536
-#define TIME_MAX (366LL * 24 * 3600 * 1000)
+#define LIST_MAX     65536
+#define TIME_MAX     (366LL * 24 * 3600 * 1000)
 
 bool oc_env_name_valid(const char *name)
 {
@@ -18,7 +18,8 @@ bool oc_env_name_valid(const char *name)
 
 bool oc_plan_digest_valid(const char *digest)
 {
-	return digest && strncmp(digest, "sha256:", 7) == 0 && strspn(digest + 7, "0123456789abcdef") == 64 && !digest[71];
+	return digest && strncmp(digest, "sha256:", 7) == 0 && strspn(digest + 7, "0123456789abcdef") == 64 &&
+	       !digest[71];
 }
 
 int oc_plan_bad(oc_error **err, const char *path, const char *why)
@@ -35,9 +36,11 @@ int oc_plan_each(const json_t *array, const char *path, const struct oc_json_key
 
 	if (json_array_size(array) > LIST_MAX)
 		return oc_plan_bad(err, path, "is too long a list");
-	json_array_foreach(array, i, value) {
+	json_array_foreach(array, i, value)
+	{
 		snprintf(at, sizeof(at), "%s[%zu]", path, i);
-		rc = json_is_object(value) ? oc_json_unpack(value, at, NULL, keys, n, err) : oc_plan_bad(err, at, "is not an object");
+		rc = json_is_object(value) ? oc_json_unpack(value, at, NULL, keys, n, err)
+		                           : oc_plan_bad(err, at, "is not an object");
 		if (rc < 0)
 			return rc;
 	}
@@ -55,7 +58,8 @@ static int check_map(const json_t *map, const char *path, bool names, oc_error *
 	json_t *value;
 	char at[ENV_NAME_MAX + 64];
 
-	json_object_foreach((json_t *)map, key, value) {
+	json_object_foreach((json_t *)map, key, value)
+	{
 		snprintf(at, sizeof(at), "%s.%s", path, key);
 		if (names && !oc_env_name_valid(key))
 			return oc_plan_bad(err, at, "is no name of an environment variable");
@@ -71,7 +75,8 @@ static int check_names(const json_t *list, const char *path, json_t *seen, oc_er
 	char at[160];
 	size_t i;
 
-	json_array_foreach(list, i, value) {
+	json_array_foreach(list, i, value)
+	{
 		const char *name = json_string_value(value);
 
 		snprintf(at, sizeof(at), "%s[%zu]", path, i);
@@ -87,7 +92,8 @@ static int check_names(const json_t *list, const char *path, json_t *seen, oc_er
 
 static int check_env(const json_t *env, json_t *seen, oc_error **err)
 {
-	const struct oc_json_key keys[] = { { "name", OC_JSON_STRING, true, NULL }, { "value", OC_JSON_ANY, true, NULL } };
+	const struct oc_json_key keys[] = { { "name", OC_JSON_STRING, true, NULL },
+		                            { "value", OC_JSON_ANY, true, NULL } };
 	const json_t *entry;
 	char at[160];
 	size_t i;
@@ -95,7 +101,8 @@ static int check_env(const json_t *env, json_t *seen, oc_error **err)
 
 	if (rc < 0)
 		return rc;
-	json_array_foreach(env, i, entry) {
+	json_array_foreach(env, i, entry)
+	{
 		const char *name = oc_json_text(entry, "name");
 
 		snprintf(at, sizeof(at), "command.env[%zu].name", i);
@@ -119,8 +126,9 @@ static int check_command(const json_t *command, oc_error **err)
 	json_t *argv = NULL, *env = NULL, *secrets = NULL, *inherit = NULL;
 	const char *cwd = NULL;
 	const struct oc_json_key keys[] = {
-		{ "argv", OC_JSON_STRINGS, true, &argv }, { "cwd", OC_JSON_STRING, true, &cwd }, { "env", OC_JSON_ARRAY, true, &env },
-		{ "secrets", OC_JSON_STRINGS, true, &secrets }, { "inherit", OC_JSON_STRINGS, true, &inherit },
+		{ "argv", OC_JSON_STRINGS, true, &argv },       { "cwd", OC_JSON_STRING, true, &cwd },
+		{ "env", OC_JSON_ARRAY, true, &env },           { "secrets", OC_JSON_STRINGS, true, &secrets },
+		{ "inherit", OC_JSON_STRINGS, true, &inherit },
 	};
 	int rc = oc_json_unpack(command, "command", NULL, keys, OC_COUNT(keys), err);
 
@@ -152,10 +160,12 @@ static int check_files(const json_t *files, oc_error **err)
 
 	if (rc < 0)
 		return rc;
-	json_array_foreach(files, i, file) {
+	json_array_foreach(files, i, file)
+	{
 		int64_t fd = oc_json_integer(file, "fd", -1);
 
-		if (fd < 3 || fd > 15 || (seen & (1u << fd))) /* from 16 on not every engine closes what it shouldn't pass on */
+		if (fd < 3 || fd > 15 ||
+		    (seen & (1u << fd))) /* from 16 on not every engine closes what it shouldn't pass on */
 			return oc_plan_bad(err, "launch.files", "descriptors are 3 to 15, each once");
 		seen |= 1u << fd;
 	}
@@ -168,14 +178,18 @@ static int check_launch(const json_t *launch, oc_error **err)
 	const char *cwd = NULL;
 	int64_t retries = 0;
 	const struct oc_json_key keys[] = {
-		{ "argv", OC_JSON_STRINGS, true, &argv }, { "env", OC_JSON_OBJECT, true, &env }, { "cwd", OC_JSON_STRING, true, &cwd },
-		{ "files", OC_JSON_ARRAY, true, &files }, { "hello_retries", OC_JSON_INT, true, &retries },
+		{ "argv", OC_JSON_STRINGS, true, &argv },
+		{ "env", OC_JSON_OBJECT, true, &env },
+		{ "cwd", OC_JSON_STRING, true, &cwd },
+		{ "files", OC_JSON_ARRAY, true, &files },
+		{ "hello_retries", OC_JSON_INT, true, &retries },
 	};
 	int rc = oc_json_unpack(launch, "launch", NULL, keys, OC_COUNT(keys), err);
 
 	if (rc < 0)
 		return rc;
-	if (json_array_size(argv) == 0 || json_array_size(argv) > LIST_MAX || json_string_value(json_array_get(argv, 0))[0] != '/')
+	if (json_array_size(argv) == 0 || json_array_size(argv) > LIST_MAX ||
+	    json_string_value(json_array_get(argv, 0))[0] != '/')
 		return oc_plan_bad(err, "launch.argv", "must begin with an absolute path");
 	if (!oc_path_clean(cwd))
 		return oc_plan_bad(err, "launch.cwd", "is not an absolute, clean path");
@@ -191,7 +205,8 @@ static int check_paths(const json_t *list, const char *path, oc_error **err)
 	char at[160];
 	size_t i;
 
-	json_array_foreach(list, i, value) {
+	json_array_foreach(list, i, value)
+	{
 		snprintf(at, sizeof(at), "%s[%zu]", path, i);
 		if (!oc_path_clean(json_string_value(value)))
 			return oc_plan_bad(err, at, "is not an absolute, clean path");
@@ -205,10 +220,14 @@ static int check_guest(const json_t *guest, bool sandbox, oc_error **err)
 	bool confined = false, landlock = false, nest = false, ipc = false, trace = false, local = false;
 	json_t *writable = NULL;
 	const struct oc_json_key keys[] = {
-		{ "path", OC_JSON_STRING, true, &path }, { "digest", OC_JSON_STRING, true, &digest },
-		{ "confined", OC_JSON_BOOL, true, &confined }, { "landlock", OC_JSON_BOOL, true, &landlock },
-		{ "nest", OC_JSON_BOOL, true, &nest }, { "deny_ipc", OC_JSON_BOOL, true, &ipc },
-		{ "deny_trace", OC_JSON_BOOL, true, &trace }, { "unix", OC_JSON_BOOL, true, &local },
+		{ "path", OC_JSON_STRING, true, &path },
+		{ "digest", OC_JSON_STRING, true, &digest },
+		{ "confined", OC_JSON_BOOL, true, &confined },
+		{ "landlock", OC_JSON_BOOL, true, &landlock },
+		{ "nest", OC_JSON_BOOL, true, &nest },
+		{ "deny_ipc", OC_JSON_BOOL, true, &ipc },
+		{ "deny_trace", OC_JSON_BOOL, true, &trace },
+		{ "unix", OC_JSON_BOOL, true, &local },
 		{ "writable", OC_JSON_STRINGS, true, &writable },
 	};
 	int rc = oc_json_unpack(guest, "guest", NULL, keys, OC_COUNT(keys), err);
@@ -232,7 +251,9 @@ static int check_guest(const json_t *guest, bool sandbox, oc_error **err)
 static int check_probes(const json_t *probes, bool sandbox, oc_error **err)
 {
 	const struct oc_json_key keys[] = {
-		{ "id", OC_JSON_STRING, true, NULL }, { "kind", OC_JSON_INT, true, NULL }, { "args", OC_JSON_STRINGS, true, NULL },
+		{ "id", OC_JSON_STRING, true, NULL },
+		{ "kind", OC_JSON_INT, true, NULL },
+		{ "args", OC_JSON_STRINGS, true, NULL },
 	};
 	const json_t *probe;
 	char at[64];
@@ -243,7 +264,8 @@ static int check_probes(const json_t *probes, bool sandbox, oc_error **err)
 		return rc;
 	if (sandbox != (json_array_size(probes) > 0))
 		return oc_plan_bad(err, "probes", "a sandbox is proved by probes, and nothing else is");
-	json_array_foreach(probes, i, probe) {
+	json_array_foreach(probes, i, probe)
+	{
 		const char *id = oc_json_text(probe, "id");
 		int64_t kind = oc_json_integer(probe, "kind", 0);
 
@@ -261,8 +283,8 @@ static int check_provider(const json_t *provider, bool sandbox, oc_error **err)
 	const char *path = NULL, *digest = NULL;
 	json_t *identity = NULL;
 	const struct oc_json_key keys[] = {
-		{ "name", OC_JSON_STRING, true, NULL }, { "version", OC_JSON_STRING, true, NULL },
-		{ "path", OC_JSON_STRING, true, &path }, { "digest", OC_JSON_STRING, true, &digest },
+		{ "name", OC_JSON_STRING, true, NULL },          { "version", OC_JSON_STRING, true, NULL },
+		{ "path", OC_JSON_STRING, true, &path },         { "digest", OC_JSON_STRING, true, &digest },
 		{ "identity", OC_JSON_OBJECT, true, &identity },
 	};
 	int rc;
@@ -282,7 +304,8 @@ static int check_provider(const json_t *provider, bool sandbox, oc_error **err)
 static int check_needs(const json_t *needs, oc_error **err)
 {
 	const struct oc_json_key keys[] = {
-		{ "hosts", OC_JSON_STRINGS, true, NULL }, { "read", OC_JSON_STRINGS, true, NULL },
+		{ "hosts", OC_JSON_STRINGS, true, NULL },
+		{ "read", OC_JSON_STRINGS, true, NULL },
 		{ "write", OC_JSON_STRINGS, true, NULL },
 	};
 
@@ -301,7 +324,8 @@ static int check_dirs(const json_t *dirs, const char *run, oc_error **err)
 {
 	const char *state = NULL, *runs = NULL, *live = NULL;
 	const struct oc_json_key keys[] = {
-		{ "state", OC_JSON_STRING, true, &state }, { "runs", OC_JSON_STRING, true, &runs },
+		{ "state", OC_JSON_STRING, true, &state },
+		{ "runs", OC_JSON_STRING, true, &runs },
 		{ "live", OC_JSON_STRING, true, &live },
 	};
 	int rc = oc_json_unpack(dirs, "dirs", NULL, keys, OC_COUNT(keys), err);
@@ -323,8 +347,8 @@ static int check_limits(const json_t *limits, oc_error **err)
 {
 	int64_t timeout = 0, grace = 0, unhosted = 0, journal = 0;
 	const struct oc_json_key keys[] = {
-		{ "timeout_ms", OC_JSON_INT, true, &timeout }, { "grace_ms", OC_JSON_INT, true, &grace },
-		{ "unhosted_ms", OC_JSON_INT, true, &unhosted }, { "keep", OC_JSON_BOOL, true, NULL },
+		{ "timeout_ms", OC_JSON_INT, true, &timeout },    { "grace_ms", OC_JSON_INT, true, &grace },
+		{ "unhosted_ms", OC_JSON_INT, true, &unhosted },  { "keep", OC_JSON_BOOL, true, NULL },
 		{ "journal_bytes", OC_JSON_INT, true, &journal },
 	};
 	int rc = oc_json_unpack(limits, "limits", NULL, keys, OC_COUNT(keys), err);
@@ -340,15 +364,17 @@ static int check_policy(const json_t *policy, oc_error **err)
 {
 	json_t *normal = NULL, *read = NULL, *network = NULL;
 	const struct oc_json_key keys[] = {
-		{ "text", OC_JSON_STRING, true, NULL }, { "normal", OC_JSON_OBJECT, true, &normal },
+		{ "text", OC_JSON_STRING, true, NULL },
+		{ "normal", OC_JSON_OBJECT, true, &normal },
 	};
 	const struct oc_json_key normal_keys[] = {
-		{ "write", OC_JSON_STRINGS, false, NULL }, { "read", OC_JSON_OBJECT, false, &read },
-		{ "network", OC_JSON_OBJECT, false, &network }, { "sockets", OC_JSON_STRINGS, false, NULL },
+		{ "write", OC_JSON_STRINGS, false, NULL },       { "read", OC_JSON_OBJECT, false, &read },
+		{ "network", OC_JSON_OBJECT, false, &network },  { "sockets", OC_JSON_STRINGS, false, NULL },
 		{ "unix_sockets", OC_JSON_STRING, false, NULL },
 	};
 	const struct oc_json_key read_keys[] = {
-		{ "allow", OC_JSON_STRINGS, false, NULL }, { "deny", OC_JSON_STRINGS, false, NULL },
+		{ "allow", OC_JSON_STRINGS, false, NULL },
+		{ "deny", OC_JSON_STRINGS, false, NULL },
 	};
 	const struct oc_json_key network_keys[] = { { "allow", OC_JSON_STRINGS, false, NULL } };
 	int rc = oc_json_unpack(policy, "policy", NULL, keys, OC_COUNT(keys), err);
@@ -365,26 +391,28 @@ static int check_policy(const json_t *policy, oc_error **err)
 struct members {
 	int64_t version;
 	const char *kind, *run;
-	json_t *work, *binding, *policy, *resolved, *command, *launch, *guest, *probes, *provider, *needs, *tools, *dirs, *limits;
+	json_t *work, *binding, *policy, *resolved, *command, *launch, *guest, *probes, *provider, *needs, *tools,
+	        *dirs, *limits;
 };
 
 static int unpack(const json_t *plan, struct members *m, oc_error **err)
 {
 	const struct oc_json_key keys[] = {
-		{ "version", OC_JSON_INT, true, &m->version }, { "kind", OC_JSON_STRING, true, &m->kind },
-		{ "run", OC_JSON_STRING, true, &m->run }, { "work", OC_JSON_ANY, true, &m->work },
-		{ "binding", OC_JSON_ANY, true, &m->binding }, { "policy", OC_JSON_OBJECT, true, &m->policy },
+		{ "version", OC_JSON_INT, true, &m->version },   { "kind", OC_JSON_STRING, true, &m->kind },
+		{ "run", OC_JSON_STRING, true, &m->run },        { "work", OC_JSON_ANY, true, &m->work },
+		{ "binding", OC_JSON_ANY, true, &m->binding },   { "policy", OC_JSON_OBJECT, true, &m->policy },
 		{ "resolved", OC_JSON_ANY, true, &m->resolved }, { "command", OC_JSON_OBJECT, true, &m->command },
-		{ "launch", OC_JSON_OBJECT, true, &m->launch }, { "guest", OC_JSON_OBJECT, true, &m->guest },
-		{ "probes", OC_JSON_ARRAY, true, &m->probes }, { "provider", OC_JSON_ANY, true, &m->provider },
-		{ "needs", OC_JSON_OBJECT, true, &m->needs }, { "tools", OC_JSON_STRINGS, true, &m->tools },
-		{ "dirs", OC_JSON_OBJECT, true, &m->dirs }, { "limits", OC_JSON_OBJECT, true, &m->limits },
+		{ "launch", OC_JSON_OBJECT, true, &m->launch },  { "guest", OC_JSON_OBJECT, true, &m->guest },
+		{ "probes", OC_JSON_ARRAY, true, &m->probes },   { "provider", OC_JSON_ANY, true, &m->provider },
+		{ "needs", OC_JSON_OBJECT, true, &m->needs },    { "tools", OC_JSON_STRINGS, true, &m->tools },
+		{ "dirs", OC_JSON_OBJECT, true, &m->dirs },      { "limits", OC_JSON_OBJECT, true, &m->limits },
 		{ "notes", OC_JSON_STRINGS, true, NULL },
 	};
 	int64_t version = oc_json_integer(plan, "version", 1);
 
 	if (version != 1)
-		return oc_fail(err, OC_EVERSION, 0, "the plan has version %lld; this library knows 1", (long long)version);
+		return oc_fail(err, OC_EVERSION, 0, "the plan has version %lld; this library knows 1",
+		               (long long)version);
 	return oc_json_unpack(plan, "", NULL, keys, OC_COUNT(keys), err);
 }
 
@@ -401,7 +429,7 @@ static int check_parts(const struct members *m, bool sandbox, oc_error **err)
 
 	if (rc == 0 && sandbox)
 		rc = json_is_object(m->resolved) ? oc_plan_check_resolved(m->resolved, err)
-						 : oc_plan_bad(err, "resolved", "is not an object");
+		                                 : oc_plan_bad(err, "resolved", "is not an object");
 	if (rc == 0 && !sandbox && !json_is_null(m->resolved))
 		rc = oc_plan_bad(err, "resolved", "must be null without a sandbox");
 	if (rc == 0)

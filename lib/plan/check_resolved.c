@@ -5,12 +5,23 @@
 #include "base/path.h"
 #include "plan/check.h"
 
-#define FLAG(name) { name, OC_JSON_BOOL, true, NULL }
-#define TEXT(name) { name, OC_JSON_STRING, true, NULL }
-#define NUMBER(name) { name, OC_JSON_INT, true, NULL }
+#define FLAG(name)                                                                                                     \
+	{                                                                                                              \
+		name, OC_JSON_BOOL, true, NULL                                                                         \
+	}
+#define TEXT(name)                                                                                                     \
+	{                                                                                                              \
+		name, OC_JSON_STRING, true, NULL                                                                       \
+	}
+#define NUMBER(name)                                                                                                   \
+	{                                                                                                              \
+		name, OC_JSON_INT, true, NULL                                                                          \
+	}
 
-static const struct oc_json_key write_keys[] = { TEXT("path"), TEXT("rule"), TEXT("as"), NUMBER("dev"), NUMBER("ino"), FLAG("dir") };
-static const struct oc_json_key read_keys[] = { TEXT("path"), FLAG("allow"), TEXT("rule"), TEXT("as"), FLAG("exists"), FLAG("dir") };
+static const struct oc_json_key write_keys[] = { TEXT("path"),  TEXT("rule"),  TEXT("as"),
+	                                         NUMBER("dev"), NUMBER("ino"), FLAG("dir") };
+static const struct oc_json_key read_keys[] = { TEXT("path"), FLAG("allow"),  TEXT("rule"),
+	                                        TEXT("as"),   FLAG("exists"), FLAG("dir") };
 static const struct oc_json_key protected_keys[] = { TEXT("path"), TEXT("what"), FLAG("exists"), FLAG("dir") };
 static const struct oc_json_key readonly_keys[] = { TEXT("path"), TEXT("what") };
 static const struct oc_json_key network_keys[] = { TEXT("entry"), TEXT("host"), NUMBER("port"), FLAG("wildcard") };
@@ -24,9 +35,12 @@ static const struct {
 	size_t n;
 	bool paths;
 } lists[] = {
-	{ "write", write_keys, OC_COUNT(write_keys), true }, { "read", read_keys, OC_COUNT(read_keys), true },
-	{ "protected", protected_keys, OC_COUNT(protected_keys), true }, { "readonly", readonly_keys, OC_COUNT(readonly_keys), true },
-	{ "network", network_keys, OC_COUNT(network_keys), false }, { "sockets", socket_keys, OC_COUNT(socket_keys), true },
+	{ "write", write_keys, OC_COUNT(write_keys), true },
+	{ "read", read_keys, OC_COUNT(read_keys), true },
+	{ "protected", protected_keys, OC_COUNT(protected_keys), true },
+	{ "readonly", readonly_keys, OC_COUNT(readonly_keys), true },
+	{ "network", network_keys, OC_COUNT(network_keys), false },
+	{ "sockets", socket_keys, OC_COUNT(socket_keys), true },
 	{ "hidden", hidden_keys, OC_COUNT(hidden_keys), true },
 };
 
@@ -41,9 +55,8 @@ static int check_list(const json_t *resolved, size_t which, oc_error **err)
 	rc = oc_plan_each(list, path, lists[which].keys, lists[which].n, err);
 	if (rc < 0 || !lists[which].paths)
 		return rc;
-	json_array_foreach(list, i, entry)
-		if (!oc_path_clean(oc_json_text(entry, "path")))
-			return oc_plan_bad(err, path, "holds what is not an absolute, clean path");
+	json_array_foreach(list, i, entry) if (!oc_path_clean(oc_json_text(entry, "path"))) return oc_plan_bad(
+	        err, path, "holds what is not an absolute, clean path");
 	return 0;
 }
 
@@ -60,7 +73,9 @@ static int check_git(const json_t *git, oc_error **err)
 		return rc;
 	if (strcmp(oc_json_text(git, "mode"), "clone") != 0 && strcmp(oc_json_text(git, "mode"), "readonly") != 0)
 		return oc_plan_bad(err, "resolved.git.mode", "is neither clone nor readonly");
-	return oc_path_clean(oc_json_text(git, "path")) ? 0 : oc_plan_bad(err, "resolved.git.path", "is not an absolute, clean path");
+	return oc_path_clean(oc_json_text(git, "path"))
+	               ? 0
+	               : oc_plan_bad(err, "resolved.git.path", "is not an absolute, clean path");
 }
 
 int oc_plan_check_resolved(const json_t *resolved, oc_error **err)
@@ -68,12 +83,12 @@ int oc_plan_check_resolved(const json_t *resolved, oc_error **err)
 	const char *home = NULL, *workspace = NULL, *run_dir = NULL, *unix_sockets = NULL;
 	json_t *git = NULL;
 	const struct oc_json_key keys[] = {
-		{ "home", OC_JSON_STRING, true, &home }, { "workspace", OC_JSON_STRING, true, &workspace },
+		{ "home", OC_JSON_STRING, true, &home },       { "workspace", OC_JSON_STRING, true, &workspace },
 		{ "run_dir", OC_JSON_STRING, true, &run_dir }, { "write", OC_JSON_ARRAY, true, NULL },
-		{ "read", OC_JSON_ARRAY, true, NULL }, { "protected", OC_JSON_ARRAY, true, NULL },
-		{ "readonly", OC_JSON_ARRAY, true, NULL }, { "git", OC_JSON_ANY, false, &git },
-		{ "network", OC_JSON_ARRAY, true, NULL }, { "unix_sockets", OC_JSON_STRING, true, &unix_sockets },
-		{ "sockets", OC_JSON_ARRAY, true, NULL }, { "hidden", OC_JSON_ARRAY, true, NULL },
+		{ "read", OC_JSON_ARRAY, true, NULL },         { "protected", OC_JSON_ARRAY, true, NULL },
+		{ "readonly", OC_JSON_ARRAY, true, NULL },     { "git", OC_JSON_ANY, false, &git },
+		{ "network", OC_JSON_ARRAY, true, NULL },      { "unix_sockets", OC_JSON_STRING, true, &unix_sockets },
+		{ "sockets", OC_JSON_ARRAY, true, NULL },      { "hidden", OC_JSON_ARRAY, true, NULL },
 		{ "tools", OC_JSON_STRINGS, true, NULL },
 	};
 	size_t i;

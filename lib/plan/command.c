@@ -16,11 +16,11 @@
 #include "policy/policy.h"
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
-#define ARG_MAX_ONE 131071u      /* MAX_ARG_STRLEN: the kernel refuses a longer one */
-#define ARG_MAX_ALL (2u << 20)   /* arguments and environment together */
-#define ENV_MAX 4096
-#define RUN_MARK "OPEN_CONDUIT_RUN"
-#define RUN_DIR "OPEN_CONDUIT_RUN_DIR"
+#define ARG_MAX_ONE  131071u    /* MAX_ARG_STRLEN: the kernel refuses a longer one */
+#define ARG_MAX_ALL  (2u << 20) /* arguments and environment together */
+#define ENV_MAX      4096
+#define RUN_MARK     "OPEN_CONDUIT_RUN"
+#define RUN_DIR      "OPEN_CONDUIT_RUN_DIR"
 
 struct command {
 	const struct oc_plan_input *in;
@@ -49,14 +49,15 @@ static int count_text(struct command *c, const char *what, const char *text, oc_
 
 	if (n > ARG_MAX_ONE)
 		return oc_refuse(err, "sandbox_config", what, "pass it in a file or on stdin",
-				 "%s is %zu bytes long; the system takes %u at most", what, n, ARG_MAX_ONE);
+		                 "%s is %zu bytes long; the system takes %u at most", what, n, ARG_MAX_ONE);
 	if (!oc_utf8_valid(text, n))
 		return oc_refuse(err, "sandbox_config", what, "pass it in a file or on stdin",
-				 "%s is not UTF-8, so the plan can't hold it", what);
+		                 "%s is not UTF-8, so the plan can't hold it", what);
 	c->bytes += n + 1;
 	if (c->bytes > ARG_MAX_ALL)
 		return oc_refuse(err, "sandbox_config", what, "pass it in a file or on stdin",
-				 "the command's arguments and environment are longer than %u bytes together", ARG_MAX_ALL);
+		                 "the command's arguments and environment are longer than %u bytes together",
+		                 ARG_MAX_ALL);
 	return 0;
 }
 
@@ -65,9 +66,7 @@ static json_t *env_find(json_t *env, const char *name)
 	json_t *entry;
 	size_t i;
 
-	json_array_foreach(env, i, entry)
-		if (strcmp(oc_json_text(entry, "name"), name) == 0)
-			return entry;
+	json_array_foreach(env, i, entry) if (strcmp(oc_json_text(entry, "name"), name) == 0) return entry;
 	return NULL;
 }
 
@@ -82,7 +81,8 @@ static int env_set(struct command *c, const char *name, const char *value, oc_er
 	if (entry)
 		return oc_json_set_string(entry, "value", value) ? 0 : oc_nomem(err);
 	if (json_array_size(c->env) >= ENV_MAX)
-		return oc_refuse(err, "sandbox_config", "env", "unset some", "the environment has more than %d variables", ENV_MAX);
+		return oc_refuse(err, "sandbox_config", "env", "unset some",
+		                 "the environment has more than %d variables", ENV_MAX);
 	entry = json_object();
 	if (!oc_json_set_string(entry, "name", name) || !oc_json_set_string(entry, "value", value)) {
 		json_decref(entry);
@@ -164,8 +164,9 @@ static int bad_name(const char *entry, const char *what, oc_error **err)
 	if (oc_text_escape(&text, entry, OC_MIN(strlen(entry), (size_t)200), false) < 0)
 		rc = oc_nomem(err);
 	else
-		rc = oc_refuse(err, "sandbox_config", what, "use a name of A-Z, a-z, 0-9 and _ that begins with no digit",
-			       "\"%s\" is no name of an environment variable", text.data ? text.data : "");
+		rc = oc_refuse(err, "sandbox_config", what,
+		               "use a name of A-Z, a-z, 0-9 and _ that begins with no digit",
+		               "\"%s\" is no name of an environment variable", text.data ? text.data : "");
 	oc_buf_free(&text);
 	return rc;
 }
@@ -174,7 +175,8 @@ static int reserved(const char *name, const char *what, oc_error **err)
 {
 	if (strcmp(name, RUN_MARK) != 0 && strcmp(name, RUN_DIR) != 0)
 		return 0;
-	return oc_refuse(err, "sandbox_config", what, "choose another name", "%s is set by Open Conduit for each run", name);
+	return oc_refuse(err, "sandbox_config", what, "choose another name", "%s is set by Open Conduit for each run",
+	                 name);
 }
 
 static int env_request(struct command *c, const char *entry, oc_error **err)
@@ -192,7 +194,7 @@ static int env_request(struct command *c, const char *entry, oc_error **err)
 		return rc;
 	if (!equals && !host_value(c->in, name))
 		return oc_refuse(err, "sandbox_config", name, "give it a value: NAME=VALUE, or export it first",
-				 "%s is to come from the host's environment and is not set there", name);
+		                 "%s is to come from the host's environment and is not set there", name);
 	return env_set(c, name, equals ? equals + 1 : NULL, err);
 }
 
@@ -221,9 +223,8 @@ static int put_secrets(struct command *c, oc_error **err)
 		rc = reserved(*s, "secrets", err);
 		if (rc < 0)
 			return rc;
-		json_array_foreach(c->secrets, i, seen)
-			if (strcmp(json_string_value(seen), *s) == 0)
-				return oc_refuse(err, "sandbox_config", *s, "name it once", "the secret %s is asked for twice", *s);
+		json_array_foreach(c->secrets, i, seen) if (strcmp(json_string_value(seen), *s) == 0) return oc_refuse(
+		        err, "sandbox_config", *s, "name it once", "the secret %s is asked for twice", *s);
 		/* A secret of the host's whole environment replaces the variable; one pinned beside it would be two values. */
 		for (i = 0; i < json_array_size(c->env); i++) {
 			json_t *entry = json_array_get(c->env, i);
@@ -232,7 +233,7 @@ static int put_secrets(struct command *c, oc_error **err)
 				continue;
 			if (!c->none || oc_json_text(entry, "value"))
 				return oc_refuse(err, "sandbox_config", *s, "drop one of the two",
-						 "%s is both a variable and a secret", *s);
+				                 "%s is both a variable and a secret", *s);
 			json_array_remove(c->env, i);
 			break;
 		}
@@ -270,9 +271,10 @@ static int not_runnable(const char *name, int why, oc_error **err)
 {
 	if (why == EPERM)
 		return oc_refuse(err, "sandbox_denied", name, "add its path to read.allow",
-				 "the command %s can't be read under the policy", name);
-	return why == EACCES ? oc_fail(err, OC_EFAILED, EACCES, "the command %s is not executable", name)
-			     : oc_fail(err, OC_ENOTFOUND, ENOENT, "the command %s was not found in the run's PATH", name);
+		                 "the command %s can't be read under the policy", name);
+	return why == EACCES
+	               ? oc_fail(err, OC_EFAILED, EACCES, "the command %s is not executable", name)
+	               : oc_fail(err, OC_ENOTFOUND, ENOENT, "the command %s was not found in the run's PATH", name);
 }
 
 static const char *run_path(struct command *c)
@@ -372,10 +374,11 @@ static int check_cwd(struct command *c, oc_error **err)
 	if (rc == -ENOMEM)
 		return oc_nomem(err);
 	if (rc < 0 || missing || stat(c->cwd, &st) < 0 || !S_ISDIR(st.st_mode))
-		return oc_refuse(err, "sandbox_config", c->cwd, "mkdir -p it, or name another", "the working directory is no directory");
+		return oc_refuse(err, "sandbox_config", c->cwd, "mkdir -p it, or name another",
+		                 "the working directory is no directory");
 	if (!c->none && !oc_resolved_read(c->in->resolved, real).allowed)
 		return oc_refuse(err, "sandbox_denied", c->cwd, "add it to read.allow, or name another",
-				 "the working directory can't be read under the policy");
+		                 "the working directory can't be read under the policy");
 	return 0;
 }
 
@@ -405,7 +408,8 @@ int oc_plan_command(const struct oc_plan_input *in, json_t **out, oc_error **err
 	int rc;
 
 	/* Owned by the object as soon as each is made. */
-	if (!oc_json_set(command, "env", c.env = json_array()) || !oc_json_set(command, "argv", c.argv = json_array()) ||
+	if (!oc_json_set(command, "env", c.env = json_array()) ||
+	    !oc_json_set(command, "argv", c.argv = json_array()) ||
 	    !oc_json_set(command, "secrets", c.secrets = json_array()))
 		return oc_nomem(err);
 	c.run_dir = oc_plan_run_dir(in);

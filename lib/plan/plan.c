@@ -91,8 +91,8 @@ static json_t *explain_none(const char *question, const char *subject)
 
 static bool question_known(const char *question)
 {
-	return question && (strcmp(question, "read") == 0 || strcmp(question, "write") == 0 || strcmp(question, "host") == 0 ||
-			    strcmp(question, "socket") == 0);
+	return question && (strcmp(question, "read") == 0 || strcmp(question, "write") == 0 ||
+	                    strcmp(question, "host") == 0 || strcmp(question, "socket") == 0);
 }
 
 int oc_plan_explain(const oc_plan *plan, const char *question, const char *subject, char **json, oc_error **err)

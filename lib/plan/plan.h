@@ -21,12 +21,12 @@ int oc_plan_from_json(json_t *json, oc_plan **out, oc_error **err);
 struct oc_plan_input {
 	const oc_request *request; /* cwd, argv, env, secrets, limits */
 	const char *kind, *run;
-	const oc_policy *policy;   /* NULL for none without a policy */
-	const json_t *resolved;    /* NULL for none */
-	const json_t *reply;       /* the provider's answer to plan; NULL for none */
-	const json_t *provider;    /* {"name","version","path","digest"}; NULL for none */
+	const oc_policy *policy; /* NULL for none without a policy */
+	const json_t *resolved;  /* NULL for none */
+	const json_t *reply;     /* the provider's answer to plan; NULL for none */
+	const json_t *provider;  /* {"name","version","path","digest"}; NULL for none */
 	const char *guest, *guest_digest, *state_dir;
-	const char *home;          /* the operator's HOME, the agent's unless env says otherwise */
+	const char *home; /* the operator's HOME, the agent's unless env says otherwise */
 	char *const *environ;
 };
 /* Put a plan together: the agent's command and environment, launch, guest options, probes. */
@@ -34,10 +34,26 @@ int oc_plan_build(const struct oc_plan_input *in, oc_plan **out, oc_error **err)
 
 /* The kinds of lib/guest/channel.h, which this layer doesn't include; a test compares the numbers. */
 enum oc_plan_probe {
-	OC_PROBE_FIRST = 1, OC_PLAN_NO_ROUTE = 1, OC_PLAN_NO_TCP = 2, OC_PLAN_NO_NAME = 3, OC_PLAN_PROXY = 4,
-	OC_PLAN_UNREADABLE = 5, OC_PLAN_READABLE = 6, OC_PLAN_UNWRITABLE = 7, OC_PLAN_WRITABLE = 8, OC_PLAN_MOUNT_ROOT = 9,
-	OC_PLAN_NO_SOCKET = 10, OC_PLAN_SOCKET = 11, OC_PLAN_STDIO = 12, OC_PLAN_ENVIRONMENT = 13, OC_PLAN_SAME = 14,
-	OC_PLAN_NAMESPACES = 15, OC_PLAN_PRIVILEGES = 16, OC_PLAN_NO_WRITE_FIFO = 17, OC_PLAN_TRACE = 18, OC_PROBE_LAST = 18,
+	OC_PROBE_FIRST = 1,
+	OC_PLAN_NO_ROUTE = 1,
+	OC_PLAN_NO_TCP = 2,
+	OC_PLAN_NO_NAME = 3,
+	OC_PLAN_PROXY = 4,
+	OC_PLAN_UNREADABLE = 5,
+	OC_PLAN_READABLE = 6,
+	OC_PLAN_UNWRITABLE = 7,
+	OC_PLAN_WRITABLE = 8,
+	OC_PLAN_MOUNT_ROOT = 9,
+	OC_PLAN_NO_SOCKET = 10,
+	OC_PLAN_SOCKET = 11,
+	OC_PLAN_STDIO = 12,
+	OC_PLAN_ENVIRONMENT = 13,
+	OC_PLAN_SAME = 14,
+	OC_PLAN_NAMESPACES = 15,
+	OC_PLAN_PRIVILEGES = 16,
+	OC_PLAN_NO_WRITE_FIFO = 17,
+	OC_PLAN_TRACE = 18,
+	OC_PROBE_LAST = 18,
 };
 /* The probes that a resolved policy asks for (P1-P11, P14-P16); the guard adds what only it knows: listeners, its
  * namespaces, the inodes of the directories it made.  command: the plan's; *out new. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which probes prove a resolved policy.  Order matters in one place: an "unreadable" directory may list what later
  * probes name beneath it, so all denials come before all grants. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "base/os.h"
@@ -87,10 +87,10 @@ static void path_probe(struct probes *p, const char *id, enum oc_plan_probe kind
 static void no_route(struct probes *p)
 {
 	static const char *const addresses[] = {
-		"192.0.2.1", "198.51.100.1", "203.0.113.1", "8.8.8.8", "1.1.1.1",
-		"169.254.169.254", "169.254.170.2", "100.100.100.200", "168.63.129.16",
-		"10.0.0.1", "172.16.0.1", "172.17.0.1", "192.168.0.1", "192.168.1.1", "192.168.65.254",
-		"2001:db8::1", "2001:4860:4860::8888", "fd00:ec2::254", "fe80::1", "fd00::1",
+		"192.0.2.1",       "198.51.100.1",         "203.0.113.1",     "8.8.8.8",       "1.1.1.1",
+		"169.254.169.254", "169.254.170.2",        "100.100.100.200", "168.63.129.16", "10.0.0.1",
+		"172.16.0.1",      "172.17.0.1",           "192.168.0.1",     "192.168.1.1",   "192.168.65.254",
+		"2001:db8::1",     "2001:4860:4860::8888", "fd00:ec2::254",   "fe80::1",       "fd00::1",
 	};
 	size_t i;
 
@@ -131,7 +131,7 @@ static void proxy(struct probes *p)
 	snprintf(host, sizeof(host), "%s.invalid", p->in->run);
 	if (oc_resolved_host(p->resolved, host, 443).allowed) {
 		p->rc = oc_refuse(p->err, "sandbox_config", host, "take *.invalid out of network.allow",
-				  "network.allow covers every name, so a refusal can't be proved");
+		                  "network.allow covers every name, so a refusal can't be proved");
 		return;
 	}
 	args = add(p, "P5", OC_PLAN_PROXY);
@@ -161,9 +161,9 @@ static void protected_paths(struct probes *p)
 
 	state_file(p, "state.db", OC_PLAN_UNREADABLE, "P6");
 	state_file(p, "plan.json", OC_PLAN_UNREADABLE, "P6");
-	json_array_foreach(json_object_get(p->resolved, "protected"), i, entry)
-		if (!oc_resolved_read(p->resolved, oc_json_text(entry, "path")).allowed)
-			path_probe(p, "P6", OC_PLAN_UNREADABLE, oc_json_text(entry, "path"));
+	json_array_foreach(json_object_get(p->resolved, "protected"), i,
+	                   entry) if (!oc_resolved_read(p->resolved, oc_json_text(entry, "path")).allowed)
+	        path_probe(p, "P6", OC_PLAN_UNREADABLE, oc_json_text(entry, "path"));
 }
 
 static void denied_paths(struct probes *p)
@@ -171,11 +171,11 @@ static void denied_paths(struct probes *p)
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach(json_object_get(p->resolved, "read"), i, entry)
-		if (!oc_resolved_read(p->resolved, oc_json_text(entry, "path")).allowed)
-			path_probe(p, "P7", OC_PLAN_UNREADABLE, oc_json_text(entry, "path"));
+	json_array_foreach(json_object_get(p->resolved, "read"), i,
+	                   entry) if (!oc_resolved_read(p->resolved, oc_json_text(entry, "path")).allowed)
+	        path_probe(p, "P7", OC_PLAN_UNREADABLE, oc_json_text(entry, "path"));
 	json_array_foreach(json_object_get(p->resolved, "hidden"), i, entry)
-		path_probe(p, "P10", OC_PLAN_UNREADABLE, oc_json_text(entry, "path"));
+	        path_probe(p, "P10", OC_PLAN_UNREADABLE, oc_json_text(entry, "path"));
 }
 
 /* What the operator can't do the run can't either, and that is no fault of the sandbox. */
@@ -189,7 +189,8 @@ static void readable_paths(struct probes *p)
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach(json_object_get(p->resolved, "read"), i, entry) {
+	json_array_foreach(json_object_get(p->resolved, "read"), i, entry)
+	{
 		const char *path = oc_json_text(entry, "path");
 
 		if (json_is_true(json_object_get(entry, "allow")) && json_is_true(json_object_get(entry, "exists")) &&
@@ -226,8 +227,7 @@ static void unwritable_paths(struct probes *p)
 	unwritable(p, oc_json_text(p->resolved, "home"));
 	unwritable(p, oc_json_text(p->resolved, "workspace"));
 	beside(p, oc_json_text(p->resolved, "workspace"));
-	json_array_foreach(json_object_get(p->resolved, "write"), i, entry)
-		beside(p, oc_json_text(entry, "path"));
+	json_array_foreach(json_object_get(p->resolved, "write"), i, entry) beside(p, oc_json_text(entry, "path"));
 }
 
 static void writable_paths(struct probes *p)
@@ -236,7 +236,8 @@ static void writable_paths(struct probes *p)
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach(json_object_get(p->resolved, "write"), i, entry) {
+	json_array_foreach(json_object_get(p->resolved, "write"), i, entry)
+	{
 		const char *path = oc_json_text(entry, "path");
 
 		/* {run} is made by the guard, so it may not be there yet. */
@@ -252,13 +253,14 @@ static void git(struct probes *p)
 	size_t i;
 
 	json_array_foreach(json_object_get(p->resolved, "readonly"), i, entry)
-		path_probe(p, "P9", OC_PLAN_UNWRITABLE, oc_json_text(entry, "path"));
+	        path_probe(p, "P9", OC_PLAN_UNWRITABLE, oc_json_text(entry, "path"));
 	if (mode && path && strcmp(mode, "clone") == 0) {
 		oc_cleanup(oc_freep) char *parent = oc_path_parent(path);
 
 		if (!parent)
 			nomem(p);
-		else if (oc_resolved_write(p->resolved, parent).allowed) /* else nothing of it is writable, mount or not */
+		else if (oc_resolved_write(p->resolved, parent)
+		                 .allowed) /* else nothing of it is writable, mount or not */
 			path_probe(p, "P9", OC_PLAN_MOUNT_ROOT, path);
 	}
 }
@@ -268,9 +270,8 @@ static bool lifted(struct probes *p, const char *path)
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach(json_object_get(p->resolved, "sockets"), i, entry)
-		if (strcmp(oc_json_text(entry, "path"), path) == 0)
-			return true;
+	json_array_foreach(json_object_get(p->resolved, "sockets"), i,
+	                   entry) if (strcmp(oc_json_text(entry, "path"), path) == 0) return true;
 	return false;
 }
 
@@ -306,9 +307,17 @@ static int by_name(const void *a, const void *b)
 static void sockets(struct probes *p)
 {
 	static const char *const known[] = {
-		"/run/docker.sock", "/var/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock",
-		"/run/crio/crio.sock", "/run/dbus/system_bus_socket", "/run/systemd/private", "/run/systemd/journal/stdout",
-		"/run/nscd/socket", "/run/systemd/resolve/io.systemd.Resolve", "/run/snapd.socket",
+		"/run/docker.sock",
+		"/var/run/docker.sock",
+		"/run/containerd/containerd.sock",
+		"/run/podman/podman.sock",
+		"/run/crio/crio.sock",
+		"/run/dbus/system_bus_socket",
+		"/run/systemd/private",
+		"/run/systemd/journal/stdout",
+		"/run/nscd/socket",
+		"/run/systemd/resolve/io.systemd.Resolve",
+		"/run/snapd.socket",
 	};
 	struct oc_strv listening;
 	const char *agent = agent_socket(p->in);
@@ -338,15 +347,16 @@ static void environment(struct probes *p)
 	static const char *const lists[] = { "secrets", "inherit" };
 	size_t i, k;
 
-	json_array_foreach(json_object_get(p->command, "env"), i, entry) {
+	json_array_foreach(json_object_get(p->command, "env"), i, entry)
+	{
 		arg(p, args, oc_json_text(entry, "name"));
 		if (!oc_json_set((json_t *)names, oc_json_text(entry, "name"), json_true()))
 			nomem(p);
 	}
 	for (k = 0; k < OC_COUNT(lists); k++)
-		json_array_foreach(json_object_get(p->command, lists[k]), i, entry)
-			if (!json_object_get(names, json_string_value(entry)))
-				arg(p, args, json_string_value(entry));
+		json_array_foreach(json_object_get(p->command, lists[k]), i,
+		                   entry) if (!json_object_get(names, json_string_value(entry)))
+		        arg(p, args, json_string_value(entry));
 	json_decref((json_t *)names);
 }
 
@@ -368,8 +378,7 @@ static void same_paths(struct probes *p)
 	const json_t *entry, *repository = json_object_get(p->resolved, "git");
 	size_t i;
 
-	json_array_foreach(json_object_get(p->resolved, "write"), i, entry)
-		same(p, oc_json_text(entry, "path"), entry);
+	json_array_foreach(json_object_get(p->resolved, "write"), i, entry) same(p, oc_json_text(entry, "path"), entry);
 	same(p, oc_json_text(repository, "path"), repository);
 }
 
@@ -393,7 +402,9 @@ static void privileges(struct probes *p)
 int oc_plan_probes(const struct oc_plan_input *in, const json_t *command, json_t **out, oc_error **err)
 {
 	oc_cleanup(oc_json_decrefp) json_t *list = json_array(), *seen = json_object();
-	struct probes p = { .in = in, .resolved = in->resolved, .command = command, .list = list, .seen = seen, .err = err };
+	struct probes p = {
+		.in = in, .resolved = in->resolved, .command = command, .list = list, .seen = seen, .err = err
+	};
 
 	if (!list || !seen)
 		return oc_nomem(err);

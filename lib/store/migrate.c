@@ -12,10 +12,13 @@
 
 static const char *const version_1[] = {
 	"PRAGMA application_id=1329820532",
-	"CREATE TABLE runs (id TEXT PRIMARY KEY NOT NULL, kind TEXT NOT NULL, work TEXT, binding TEXT, command TEXT NOT NULL, "
-	"state TEXT NOT NULL, error TEXT, created_ms INTEGER NOT NULL, ended_ms INTEGER, digest TEXT, proved TEXT, exit TEXT)",
+	"CREATE TABLE runs (id TEXT PRIMARY KEY NOT NULL, kind TEXT NOT NULL, work TEXT, binding TEXT, command TEXT "
+	"NOT NULL, "
+	"state TEXT NOT NULL, error TEXT, created_ms INTEGER NOT NULL, ended_ms INTEGER, digest TEXT, proved TEXT, "
+	"exit TEXT)",
 	"CREATE INDEX runs_created ON runs (created_ms)",
-	"CREATE TABLE pins (run TEXT PRIMARY KEY NOT NULL REFERENCES runs (id) ON DELETE CASCADE, digest TEXT NOT NULL, "
+	"CREATE TABLE pins (run TEXT PRIMARY KEY NOT NULL REFERENCES runs (id) ON DELETE CASCADE, digest TEXT NOT "
+	"NULL, "
 	"text TEXT NOT NULL)",
 	"CREATE TABLE attempts (run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE, number INTEGER NOT NULL, "
 	"at_ms INTEGER NOT NULL, PRIMARY KEY (run, number))",
@@ -71,11 +74,13 @@ static int refuse(oc_store *store, int64_t version, oc_error **err)
 	oc_cleanup(oc_freep) char *path = oc_path_join(store->dir, OC_STORE_FILE);
 
 	if (version < 0)
-		return oc_error_makef(err, OC_EIO, EINVAL, NULL, path, "open-conduit --help",
-				     "this is the database of another program; give Open Conduit a state directory of its own");
-	return oc_error_makef(err, OC_EVERSION, 0, NULL, path, "open-conduit --version",
-			     "the store has schema %lld, written by a newer Open Conduit; this one knows %d: use the newer one",
-			     (long long)version, OC_STORE_SCHEMA);
+		return oc_error_makef(
+		        err, OC_EIO, EINVAL, NULL, path, "open-conduit --help",
+		        "this is the database of another program; give Open Conduit a state directory of its own");
+	return oc_error_makef(
+	        err, OC_EVERSION, 0, NULL, path, "open-conduit --version",
+	        "the store has schema %lld, written by a newer Open Conduit; this one knows %d: use the newer one",
+	        (long long)version, OC_STORE_SCHEMA);
 }
 
 static int step_to(oc_store *store, int version, oc_error **err)
@@ -117,8 +122,9 @@ static int tables(oc_store *store, oc_error **err)
 {
 	int64_t n = 0;
 	int rc = number(store,
-			"SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
-			"('runs', 'pins', 'attempts', 'events', 'verdicts')", &n, err);
+	                "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
+	                "('runs', 'pins', 'attempts', 'events', 'verdicts')",
+	                &n, err);
 
 	if (rc == 0 && n != 5)
 		return oc_sql_fail(store, SQLITE_CORRUPT, err);
@@ -127,10 +133,12 @@ static int tables(oc_store *store, oc_error **err)
 
 int oc_store_migrate(oc_store *store, oc_error **err)
 {
-	int64_t version = 0;
+	int64_t version = 0, application = 0;
 	int rc = number(store, "PRAGMA user_version", &version, err);
 
-	if (rc == 0 && version != OC_STORE_SCHEMA) {
+	if (rc == 0)
+		rc = number(store, "PRAGMA application_id", &application, err);
+	if (rc == 0 && (version != OC_STORE_SCHEMA || application != APPLICATION_ID)) {
 		rc = oc_sql_begin(store, true, err);
 		if (rc >= 0)
 			rc = oc_sql_end(store, all_steps(store, err), err);

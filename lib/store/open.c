@@ -73,15 +73,16 @@ static int open_dir(oc_store *store, const char *path, oc_error **err)
 
 	if (rc < 0)
 		return rc;
-	rc = oc_mkdirs(path, 0700);
-	if (rc < 0)
-		return dir_refused(path, "mkdir -p", -rc, "can't be made", err);
 	rc = oc_path_resolve(path, &store->dir, &missing);
 	if (rc < 0)
 		return rc == -ENOMEM ? oc_nomem(err) : dir_refused(path, "ls -ld", -rc, "can't be resolved", err);
+	rc = oc_mkdirs(store->dir, 0700);
+	if (rc < 0)
+		return dir_refused(store->dir, "mkdir -p", -rc, "can't be made", err);
 	store->state_fd = oc_open_dir(store->dir);
 	if (store->state_fd < 0)
-		return dir_refused(store->dir, "ls -ld", -store->state_fd, "is not a directory that can be opened", err);
+		return dir_refused(store->dir, "ls -ld", -store->state_fd, "is not a directory that can be opened",
+		                   err);
 	return check_dir(store->state_fd, store->dir, err);
 }
 
@@ -141,11 +142,12 @@ static int check_file(oc_store *store, bool made, oc_error **err)
 		return made ? oc_sql_fail(store, SQLITE_CORRUPT, err) : 0;
 	}
 	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_nlink != 1)
-		return file_fail(store, OC_STORE_FILE, EINVAL, "the store is not a plain file of our own with one name", err);
+		return file_fail(store, OC_STORE_FILE, EINVAL, "the store is not a plain file of our own with one name",
+		                 err);
 	/* Never opened here: closing a second descriptor of it would drop the locks of this process's other stores. */
 	if (faccessat(store->state_fd, OC_STORE_FILE, R_OK | W_OK, AT_EACCESS) < 0)
 		return file_fail(store, OC_STORE_FILE, errno,
-				 "the store can't be read and written: what it holds is unknown, so nothing runs", err);
+		                 "the store can't be read and written: what it holds is unknown, so nothing runs", err);
 	return made && st.st_size == 0 ? oc_sql_fail(store, SQLITE_NOTADB, err) : 0;
 }
 
@@ -157,8 +159,9 @@ static int open_database(oc_store *store, oc_error **err)
 	if (!path)
 		return oc_nomem(err);
 	rc = sqlite3_open_v2(path, &store->db,
-			     SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
-			     SQLITE_OPEN_NOFOLLOW, NULL);
+	                     SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
+	                             SQLITE_OPEN_NOFOLLOW,
+	                     NULL);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_busy_timeout(store->db, BUSY_MS);
 	if (rc == SQLITE_OK) /* no extension, no writable schema, no double-quoted strings */
@@ -191,7 +194,8 @@ static int open_files(oc_store *store, int lock, oc_error **err)
 		return rc;
 	rc = oc_write_all(lock, "made\n", 5);
 	if (rc < 0 || fsync(lock) < 0)
-		return file_fail(store, OC_STORE_LOCK, rc < 0 ? -rc : errno, "the store's marker can't be written", err);
+		return file_fail(store, OC_STORE_LOCK, rc < 0 ? -rc : errno, "the store's marker can't be written",
+		                 err);
 	return 0;
 }
 

@@ -34,12 +34,12 @@ static char *run_path(oc_store *store, const char *run, const char *name)
 	return oc_path_join(dir, name);
 }
 
-static int run_fail(oc_store *store, const char *run, const char *name, int code, int errnum, const char *why, oc_error **err)
+static int run_fail(oc_store *store, const char *run, const char *name, int code, int errnum, const char *why,
+                    oc_error **err)
 {
 	oc_cleanup(oc_freep) char *path = run_path(store, run, name);
 
-	return oc_error_makef(err, code, errnum, NULL, path,
-			     "open-conduit runs list", "run %s: %s", run, why);
+	return oc_error_makef(err, code, errnum, NULL, path, "open-conduit runs list", "run %s: %s", run, why);
 }
 
 int oc_store_run_dir(oc_store *store, const char *run, bool make, oc_error **err)
@@ -62,7 +62,7 @@ int oc_store_run_dir(oc_store *store, const char *run, bool make, oc_error **err
 	fd = openat(runs, run, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		fd = run_fail(store, run, NULL, errno == ENOENT ? OC_ENOTFOUND : OC_EIO, errno,
-			      "its directory can't be opened", err);
+		              "its directory can't be opened", err);
 	else if (fstat(fd, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 077)) {
 		oc_close(fd);
 		fd = run_fail(store, run, NULL, OC_EIO, EPERM, "its directory is not ours alone", err);
@@ -88,7 +88,8 @@ static int pin_row(oc_store *store, const char *run, const char *digest, oc_erro
 		return 1;
 	path = run_path(store, run, PLAN_FILE);
 	return oc_error_makef(err, OC_EEXISTS, 0, NULL, path, "open-conduit runs get",
-			     "run %s is pinned to %s already: what needs another plan is a new run", run, there ? there : "another plan");
+	                      "run %s is pinned to %s already: what needs another plan is a new run", run,
+	                      there ? there : "another plan");
 }
 
 /* A plan.json without a row is what a crash left between the two: nothing was launched from it, because what
@@ -101,7 +102,7 @@ static int drop_orphan(oc_store *store, const char *run, int dir, oc_error **err
 	for (i = 0; i < OC_COUNT(signs); i++)
 		if (faccessat(dir, signs[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
 			return run_fail(store, run, signs[i], OC_EEXISTS, 0,
-					"something of another plan was started under this id; choose a new id", err);
+			                "something of another plan was started under this id; choose a new id", err);
 	if (unlinkat(dir, PLAN_FILE, 0) < 0)
 		return run_fail(store, run, PLAN_FILE, OC_EIO, errno, "an unfinished pin can't be replaced", err);
 	return 0;
@@ -116,10 +117,16 @@ static int pin_file(oc_store *store, const char *run, int dir, const char *text,
 
 	if (rc == 0)
 		return 0;
+	if (rc == -ENOMEM)
+		return oc_nomem(err);
 	if (rc != -EEXIST)
 		return run_fail(store, run, PLAN_FILE, OC_EIO, -rc, "the pin can't be written", err);
 	oc_buf_init(&there, OC_JSON_MAX + 1);
 	rc = oc_read_file(dir, PLAN_FILE, OC_JSON_MAX, &there);
+	if (rc == -ENOMEM) {
+		oc_buf_free(&there);
+		return oc_nomem(err);
+	}
 	same = rc == 0 && there.len == strlen(text) && (there.len == 0 || memcmp(there.data, text, there.len) == 0);
 	oc_buf_free(&there);
 	if (same)
@@ -127,13 +134,14 @@ static int pin_file(oc_store *store, const char *run, int dir, const char *text,
 	if (row) {
 		oc_cleanup(oc_freep) char *path = run_path(store, run, PLAN_FILE);
 		return oc_refuse(err, "pin_mismatch", path, "open-conduit exec",
-				 "the pinned plan of run %s is not what was pinned: start a new run", run);
+		                 "the pinned plan of run %s is not what was pinned: start a new run", run);
 	}
 	rc = drop_orphan(store, run, dir, err);
 	return rc < 0 ? rc : pin_file(store, run, dir, text, true, err);
 }
 
-static int pin_rows(oc_store *store, const char *run, const char *text, const char *digest, const json_t *head, oc_error **err)
+static int pin_rows(oc_store *store, const char *run, const char *text, const char *digest, const json_t *head,
+                    oc_error **err)
 {
 	const json_t *argv = json_object_get(head, "command");
 	oc_cleanup(oc_freep) char *command = argv ? json_dumps(argv, JSON_COMPACT) : strdup("[]");
@@ -143,22 +151,28 @@ static int pin_rows(oc_store *store, const char *run, const char *text, const ch
 
 	if (!command)
 		return oc_nomem(err);
-	rc = oc_sql_run(store, err,
-			"INSERT INTO runs (id, kind, work, binding, command, state, created_ms, digest) "
-			"VALUES (?, ?, ?, ?, ?, 'pinned', ?, ?) ON CONFLICT (id) DO UPDATE SET state = 'pinned', digest = excluded.digest, "
-			"kind = excluded.kind, work = excluded.work, binding = excluded.binding, command = excluded.command", "sssssis",
-			run, kind ? kind : "none", oc_json_text(head, "work"), oc_json_text(head, "binding"), command, now, digest);
+	rc = oc_sql_run(
+	        store, err,
+	        "INSERT INTO runs (id, kind, work, binding, command, state, created_ms, digest) "
+	        "VALUES (?, ?, ?, ?, ?, 'pinned', ?, ?) ON CONFLICT (id) DO UPDATE SET state = 'pinned', digest = "
+	        "excluded.digest, "
+	        "kind = excluded.kind, work = excluded.work, binding = excluded.binding, command = excluded.command",
+	        "sssssis", run, kind ? kind : "none", oc_json_text(head, "work"), oc_json_text(head, "binding"),
+	        command, now, digest);
 	if (rc >= 0)
-		rc = oc_sql_run(store, err, "INSERT INTO pins (run, digest, text) VALUES (?, ?, ?)", "sss", run, digest, text);
+		rc = oc_sql_run(store, err, "INSERT INTO pins (run, digest, text) VALUES (?, ?, ?)", "sss", run, digest,
+		                text);
 	if (rc >= 0)
-		rc = oc_sql_run(store, err, "INSERT INTO events (run, seq, at_ms, type, data) SELECT ?, "
-				"coalesce(max(seq), 0) + 1, ?, 'pinned', json_object('digest', ?) FROM events WHERE run = ?", "siss",
-				run, now, digest, run);
+		rc = oc_sql_run(
+		        store, err,
+		        "INSERT INTO events (run, seq, at_ms, type, data) SELECT ?, "
+		        "coalesce(max(seq), 0) + 1, ?, 'pinned', json_object('digest', ?) FROM events WHERE run = ?",
+		        "siss", run, now, digest, run);
 	return rc < 0 ? rc : 0;
 }
 
 static int pin_in(oc_store *store, const char *run, const char *text, const char *digest, const json_t *head, int dir,
-		  oc_error **err)
+                  oc_error **err)
 {
 	int row = pin_row(store, run, digest, err);
 	int rc = row < 0 ? row : pin_file(store, run, dir, text, row == 1, err);
@@ -169,7 +183,8 @@ static int pin_in(oc_store *store, const char *run, const char *text, const char
 	return pin_rows(store, run, text, digest, head, err);
 }
 
-int oc_store_pin(oc_store *store, const char *run, const char *text, const char *digest, const json_t *head, oc_error **err)
+int oc_store_pin(oc_store *store, const char *run, const char *text, const char *digest, const json_t *head,
+                 oc_error **err)
 {
 	oc_cleanup(oc_closep) int dir = -1;
 	char check[OC_DIGEST_SIZE];
@@ -210,10 +225,12 @@ static int pinned_file(oc_store *store, const char *run, const char *digest, cha
 	oc_buf_free(&b);
 	if (rc == -ENOMEM || rc == OC_ENOMEM)
 		return oc_nomem(err);
-	return oc_refuse(err, "pin_mismatch", path, "open-conduit exec",
-			 rc < 0 ? "the pinned plan of run %s can't be read (%s): nothing of it is launched; start a new run"
-				: "the pinned plan of run %s is damaged (it is now %s): nothing of it is launched; start a new run",
-			 run, rc < 0 ? strerrorname_np(-rc) ? strerrorname_np(-rc) : "error" : is);
+	return oc_refuse(
+	        err, "pin_mismatch", path, "open-conduit exec",
+	        rc < 0 ? "the pinned plan of run %s can't be read (%s): nothing of it is launched; start a new run"
+	               : "the pinned plan of run %s is damaged (it is now %s): nothing of it is launched; start a new "
+	                 "run",
+	        run, rc < 0 ? strerrorname_np(-rc) ? strerrorname_np(-rc) : "error" : is);
 }
 
 int oc_store_pinned(oc_store *store, const char *run, char **text, char digest[], oc_error **err)
@@ -229,7 +246,8 @@ int oc_store_pinned(oc_store *store, const char *run, char **text, char digest[]
 		return rc;
 	there = rc > 0 ? oc_sql_text(st, 0) : NULL;
 	if (rc == 0)
-		return oc_error_makef(err, OC_ENOTFOUND, 0, NULL, run, "open-conduit runs list", "there is no pin of run %s", run ? run : "(none)");
+		return oc_error_makef(err, OC_ENOTFOUND, 0, NULL, run, "open-conduit runs list",
+		                      "there is no pin of run %s", run ? run : "(none)");
 	if (!there || strlen(there) >= OC_DIGEST_SIZE)
 		return there ? oc_sql_fail(store, SQLITE_CORRUPT, err) : oc_nomem(err);
 	rc = pinned_file(store, run, there, &out, err);

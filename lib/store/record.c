@@ -10,9 +10,9 @@
 #include "store/sql.h"
 
 #define LIST_DEFAULT 100
-#define LIST_MAX 100000
-#define RECORD_MAX (1u << 20)
-#define RUN_COLUMNS "id, kind, work, binding, state, error, created_ms, ended_ms, digest, command, exit, proved"
+#define LIST_MAX     100000
+#define RECORD_MAX   (1u << 20)
+#define RUN_COLUMNS  "id, kind, work, binding, state, error, created_ms, ended_ms, digest, command, exit, proved"
 enum { ID, KIND, WORK, BINDING, STATE, ERROR, CREATED, ENDED, DIGEST, COMMAND, EXIT, PROVED };
 
 static json_t *column_json(sqlite3_stmt *st, int column)
@@ -44,12 +44,18 @@ static json_t *member(const json_t *object, const char *key)
 static bool put_head(json_t *out, sqlite3_stmt *st)
 {
 	json_t *error = column_json(st, ERROR), *exit = column_json(st, EXIT);
-	bool ok = oc_json_set_string(out, "id", oc_sql_text(st, ID)) && oc_json_set_string(out, "kind", oc_sql_text(st, KIND)) &&
-		  oc_json_set_string(out, "work", oc_sql_text(st, WORK)) && oc_json_set_string(out, "binding", oc_sql_text(st, BINDING)) &&
-		  oc_json_set_string(out, "state", oc_sql_text(st, STATE)) && oc_json_set(out, "reason", member(error, "reason")) &&
-		  oc_json_set(out, "status", member(exit, "status")) && oc_json_set(out, "signal", member(exit, "signal")) &&
-		  oc_json_set(out, "created", column_time(st, CREATED)) && oc_json_set(out, "ended", column_time(st, ENDED)) &&
-		  oc_json_set_string(out, "digest", oc_sql_text(st, DIGEST)) && oc_json_set(out, "command", column_json(st, COMMAND));
+	bool ok = oc_json_set_string(out, "id", oc_sql_text(st, ID)) &&
+	          oc_json_set_string(out, "kind", oc_sql_text(st, KIND)) &&
+	          oc_json_set_string(out, "work", oc_sql_text(st, WORK)) &&
+	          oc_json_set_string(out, "binding", oc_sql_text(st, BINDING)) &&
+	          oc_json_set_string(out, "state", oc_sql_text(st, STATE)) &&
+	          oc_json_set(out, "reason", member(error, "reason")) &&
+	          oc_json_set(out, "status", member(exit, "status")) &&
+	          oc_json_set(out, "signal", member(exit, "signal")) &&
+	          oc_json_set(out, "created", column_time(st, CREATED)) &&
+	          oc_json_set(out, "ended", column_time(st, ENDED)) &&
+	          oc_json_set_string(out, "digest", oc_sql_text(st, DIGEST)) &&
+	          oc_json_set(out, "command", column_json(st, COMMAND));
 
 	json_decref(error);
 	json_decref(exit);
@@ -74,8 +80,8 @@ int oc_store_runs(oc_store *store, uint32_t limit, char **json, oc_error **err)
 	if (rc < 0)
 		return rc;
 	out = json_array();
-	rc = oc_sql_prepare(store, &st, err, "SELECT " RUN_COLUMNS " FROM runs ORDER BY created_ms DESC, id LIMIT ?", "i",
-			    (int64_t)(limit == 0 ? LIST_DEFAULT : OC_MIN(limit, LIST_MAX)));
+	rc = oc_sql_prepare(store, &st, err, "SELECT " RUN_COLUMNS " FROM runs ORDER BY created_ms DESC, id LIMIT ?",
+	                    "i", (int64_t)(limit == 0 ? LIST_DEFAULT : OC_MIN(limit, LIST_MAX)));
 	while (rc >= 0 && (rc = oc_sql_step(store, st, err)) > 0) {
 		oc_cleanup(oc_json_decrefp) json_t *row = json_object();
 
@@ -94,7 +100,8 @@ static int put_attempts(oc_store *store, const char *id, json_t *out, oc_error *
 	int rc = oc_json_set(out, "attempts", list) ? 0 : oc_nomem(err);
 
 	if (rc == 0)
-		rc = oc_sql_prepare(store, &st, err, "SELECT number, at_ms FROM attempts WHERE run = ? ORDER BY number", "s", id);
+		rc = oc_sql_prepare(store, &st, err, "SELECT number, at_ms FROM attempts WHERE run = ? ORDER BY number",
+		                    "s", id);
 	while (rc >= 0 && (rc = oc_sql_step(store, st, err)) > 0) {
 		oc_cleanup(oc_json_decrefp) json_t *row = json_object();
 
@@ -112,12 +119,14 @@ static int put_events(oc_store *store, const char *id, json_t *out, oc_error **e
 	int rc = oc_json_set(out, "events", list) ? 0 : oc_nomem(err);
 
 	if (rc == 0)
-		rc = oc_sql_prepare(store, &st, err, "SELECT seq, at_ms, type, data FROM events WHERE run = ? ORDER BY seq", "s", id);
+		rc = oc_sql_prepare(store, &st, err,
+		                    "SELECT seq, at_ms, type, data FROM events WHERE run = ? ORDER BY seq", "s", id);
 	while (rc >= 0 && (rc = oc_sql_step(store, st, err)) > 0) {
 		oc_cleanup(oc_json_decrefp) json_t *row = json_object();
 
 		if (!oc_json_set(row, "seq", json_integer(sqlite3_column_int64(st, 0))) ||
-		    !oc_json_set(row, "at", column_time(st, 1)) || !oc_json_set_string(row, "type", oc_sql_text(st, 2)) ||
+		    !oc_json_set(row, "at", column_time(st, 1)) ||
+		    !oc_json_set_string(row, "type", oc_sql_text(st, 2)) ||
 		    !oc_json_set(row, "data", column_json(st, 3)) || !oc_json_append(list, json_incref(row)))
 			return oc_nomem(err);
 	}
@@ -180,7 +189,8 @@ static int put_records(oc_store *store, sqlite3_stmt *st, const char *id, json_t
 		proved = from_disk(store, id, "proved");
 	if (json_is_null(exit))
 		exit = from_disk(store, id, "exit.json");
-	if (!oc_json_set(out, "facts", member(proved, "facts")) || !oc_json_set(out, "probes", member(proved, "probes")) ||
+	if (!oc_json_set(out, "facts", member(proved, "facts")) ||
+	    !oc_json_set(out, "probes", member(proved, "probes")) ||
 	    !oc_json_set(out, "proved", member(proved, "at")) || !oc_json_set(out, "error", column_json(st, ERROR)) ||
 	    !oc_json_set(out, "exit", exit ? json_incref(exit) : json_null()))
 		return oc_nomem(err);
@@ -195,7 +205,9 @@ static int record(oc_store *store, const char *id, json_t *out, oc_error **err)
 	if (rc == 0)
 		rc = oc_sql_step(store, st, err);
 	if (rc <= 0)
-		return rc < 0 ? rc : oc_error_makef(err, OC_ENOTFOUND, 0, NULL, id, "open-conduit runs list", "there is no run %s", id);
+		return rc < 0 ? rc
+		              : oc_error_makef(err, OC_ENOTFOUND, 0, NULL, id, "open-conduit runs list",
+		                               "there is no run %s", id);
 	if (!oc_json_set(out, "version", json_integer(1)) || !put_head(out, st))
 		return oc_nomem(err);
 	rc = put_records(store, st, id, out, err);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What changes about a run: attempts, events, states, its end.  What is shown of it is in record.c. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "base/fault.h"
@@ -13,8 +13,8 @@
 #include "store/sql.h"
 
 #define RECOVERY_LOCK "recover.lock"
-#define RECORD_MAX (1u << 20)
-#define EVENTS_MAX 100000 /* of one run: no host loops its way into a full disk */
+#define RECORD_MAX    (1u << 20)
+#define EVENTS_MAX    100000 /* of one run: no host loops its way into a full disk */
 
 static int no_run(const char *run, oc_error **err)
 {
@@ -29,9 +29,11 @@ int oc_store_resolve(oc_store *store, const char *prefix, char id[OC_RUN_ID_SIZE
 	int rc;
 
 	if (n == 0 || prefix[n] || n >= OC_RUN_ID_SIZE)
-		return oc_error_makef(err, OC_EINVAL, 0, NULL, prefix, "open-conduit runs list", "a run id is 8 to 32 of a-z and 0-9");
+		return oc_error_makef(err, OC_EINVAL, 0, NULL, prefix, "open-conduit runs list",
+		                      "a run id is 8 to 32 of a-z and 0-9");
 	rc = oc_sql_prepare(store, &st, err,
-			    "SELECT id FROM runs WHERE id >= ?1 AND id < ?1 || '{' ORDER BY id = ?1 DESC, id LIMIT 2", "s", prefix);
+	                    "SELECT id FROM runs WHERE id >= ?1 AND id < ?1 || '{' ORDER BY id = ?1 DESC, id LIMIT 2",
+	                    "s", prefix);
 	if (rc == 0)
 		rc = oc_sql_step(store, st, err);
 	if (rc == 0)
@@ -42,7 +44,8 @@ int oc_store_resolve(oc_store *store, const char *prefix, char id[OC_RUN_ID_SIZE
 	memcpy(id, first, strlen(first) + 1);
 	rc = strcmp(id, prefix) == 0 ? 0 : oc_sql_step(store, st, err);
 	if (rc > 0)
-		return oc_error_makef(err, OC_EINVAL, 0, NULL, prefix, "open-conduit runs list", "more than one run begins with %s", prefix);
+		return oc_error_makef(err, OC_EINVAL, 0, NULL, prefix, "open-conduit runs list",
+		                      "more than one run begins with %s", prefix);
 	return rc;
 }
 
@@ -53,9 +56,11 @@ int oc_store_attempt(oc_store *store, const char *run, int64_t *number, oc_error
 
 	if (rc < 0)
 		return rc;
-	rc = oc_sql_run(store, err, "INSERT INTO attempts (run, number, at_ms) SELECT id, "
-			"(SELECT coalesce(max(number), 0) + 1 FROM attempts WHERE run = runs.id), ? FROM runs WHERE id = ?", "is",
-			oc_wall_ms(), run);
+	rc = oc_sql_run(
+	        store, err,
+	        "INSERT INTO attempts (run, number, at_ms) SELECT id, "
+	        "(SELECT coalesce(max(number), 0) + 1 FROM attempts WHERE run = runs.id), ? FROM runs WHERE id = ?",
+	        "is", oc_wall_ms(), run);
 	if (rc == 0)
 		rc = no_run(run, err);
 	if (rc > 0)
@@ -71,13 +76,16 @@ int oc_store_attempt(oc_store *store, const char *run, int64_t *number, oc_error
 
 static int add_event(oc_store *store, const char *run, const char *type, const char *data, oc_error **err)
 {
-	int rc = oc_sql_run(store, err, "INSERT INTO events (run, seq, at_ms, type, data) SELECT id, "
-			    "(SELECT coalesce(max(seq), 0) + 1 FROM events WHERE run = runs.id), ?, ?, ? FROM runs WHERE id = ? "
-			    "AND (SELECT coalesce(max(seq), 0) FROM events WHERE run = runs.id) < ?", "isssi", oc_wall_ms(), type, data,
-			    run, (int64_t)EVENTS_MAX);
+	int rc = oc_sql_run(
+	        store, err,
+	        "INSERT INTO events (run, seq, at_ms, type, data) SELECT id, "
+	        "(SELECT coalesce(max(seq), 0) + 1 FROM events WHERE run = runs.id), ?, ?, ? FROM runs WHERE id = ? "
+	        "AND (SELECT coalesce(max(seq), 0) FROM events WHERE run = runs.id) < ?",
+	        "isssi", oc_wall_ms(), type, data, run, (int64_t)EVENTS_MAX);
 
 	return rc == 0 ? oc_error_makef(err, OC_ENOTFOUND, 0, NULL, run, "open-conduit runs list",
-				       "there is no run %s, or its history is full", run) : rc;
+	                                "there is no run %s, or its history is full", run)
+	               : rc;
 }
 
 int oc_store_event(oc_store *store, const char *run, const char *type, json_t *data, oc_error **err)
@@ -101,20 +109,23 @@ static bool state_ended(const char *state)
 	return strcmp(state, "exited") == 0 || strcmp(state, "failed") == 0 || strcmp(state, "run_lost") == 0;
 }
 
-static int set_state(oc_store *store, const char *run, const char *state, const char *error, int64_t ended_ms, oc_error **err)
+static int set_state(oc_store *store, const char *run, const char *state, const char *error, int64_t ended_ms,
+                     oc_error **err)
 {
 	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
 	oc_cleanup(oc_json_decrefp) json_t *data = NULL;
 	oc_cleanup(oc_freep) char *text = NULL;
-	int rc = oc_sql_prepare(store, &st, err, "SELECT 1 FROM runs WHERE id = ? AND state = ? AND error IS ?", "sss", run, state,
-				error);
+	int rc = oc_sql_prepare(store, &st, err, "SELECT 1 FROM runs WHERE id = ? AND state = ? AND error IS ?", "sss",
+	                        run, state, error);
 
 	if (rc == 0)
 		rc = oc_sql_step(store, st, err);
 	if (rc != 0) /* as it was: recovery may say the same thing at each start without filling the history */
 		return rc;
-	rc = oc_sql_run(store, err, "UPDATE runs SET state = ?1, error = ?2, ended_ms = CASE WHEN ?3 = 0 THEN NULL "
-			"ELSE coalesce(ended_ms, ?3) END WHERE id = ?4", "ssis", state, error, state_ended(state) ? ended_ms : (int64_t)0, run);
+	rc = oc_sql_run(store, err,
+	                "UPDATE runs SET state = ?1, error = ?2, ended_ms = CASE WHEN ?3 = 0 THEN NULL "
+	                "ELSE coalesce(ended_ms, ?3) END WHERE id = ?4",
+	                "ssis", state, error, state_ended(state) ? ended_ms : (int64_t)0, run);
 	if (rc <= 0)
 		return rc < 0 ? rc : no_run(run, err);
 	data = json_object();
@@ -127,8 +138,8 @@ static int set_state(oc_store *store, const char *run, const char *state, const 
 
 static bool state_known(const char *state)
 {
-	static const char *const known[] = { "planned", "pinned", "launched", "held", "started", "proved", "running", "stopping",
-		"exited", "failed", "run_lost", "unknown" };
+	static const char *const known[] = { "planned", "pinned",   "launched", "held",   "started",  "proved",
+		                             "running", "stopping", "exited",   "failed", "run_lost", "unknown" };
 	size_t i;
 
 	for (i = 0; state && i < OC_COUNT(known); i++)
@@ -166,7 +177,8 @@ static int read_record(int dir, const char *name, char **text, json_t **json, oc
 		return 0;
 	}
 	if (rc < 0)
-		rc = rc == -ENOMEM ? oc_nomem(err) : oc_fail(err, OC_EIO, rc > -4096 ? -rc : EIO, "%s can't be read", name);
+		rc = rc == -ENOMEM ? oc_nomem(err)
+		                   : oc_fail(err, OC_EIO, rc > -4096 ? -rc : EIO, "%s can't be read", name);
 	else
 		rc = oc_json_parse(b.data ? b.data : "", b.len, RECORD_MAX, name, json, err);
 	if (rc >= 0 && !(*text = json_dumps(*json, JSON_COMPACT)))
@@ -185,7 +197,7 @@ static const char *end_state(const json_t *record)
 }
 
 static int finish_rows(oc_store *store, const char *run, const char *proved, const char *text, const json_t *record,
-		       oc_error **err)
+                       oc_error **err)
 {
 	const json_t *error = json_object_get(record, "error");
 	oc_cleanup(oc_freep) char *error_text = json_is_object(error) ? json_dumps(error, JSON_COMPACT) : NULL;
@@ -194,7 +206,8 @@ static int finish_rows(oc_store *store, const char *run, const char *proved, con
 
 	if (json_is_object(error) && !error_text)
 		return oc_nomem(err);
-	rc = oc_sql_run(store, err, "UPDATE runs SET proved = coalesce(?, proved), exit = ? WHERE id = ?", "sss", proved, text, run);
+	rc = oc_sql_run(store, err, "UPDATE runs SET proved = coalesce(?, proved), exit = ? WHERE id = ?", "sss",
+	                proved, text, run);
 	if (rc <= 0)
 		return rc < 0 ? rc : no_run(run, err);
 	return set_state(store, run, end_state(record), error_text, ended, err);
@@ -214,7 +227,7 @@ static int check_record(oc_store *store, const char *run, const json_t *record, 
 	pin = oc_sql_text(st, 0);
 	if (!of || strcmp(of, run) != 0 || !digest || !pin || strcmp(digest, pin) != 0)
 		return oc_refuse(err, "pin_mismatch", "exit.json", "open-conduit runs get",
-				 "the exit record in the directory of run %s is not of this run's pin", run);
+		                 "the exit record in the directory of run %s is not of this run's pin", run);
 	return 0;
 }
 
@@ -230,7 +243,8 @@ int oc_store_finish(oc_store *store, const char *run, oc_error **err)
 		return dir;
 	rc = read_record(dir, "exit.json", &text, &record, err);
 	if (rc == 0 && !text)
-		return oc_error_makef(err, OC_ENOTFOUND, ENOENT, NULL, "exit.json", "open-conduit runs get", "run %s has no exit record", run);
+		return oc_error_makef(err, OC_ENOTFOUND, ENOENT, NULL, "exit.json", "open-conduit runs get",
+		                      "run %s has no exit record", run);
 	if (rc == 0)
 		rc = check_record(store, run, record, err);
 	if (rc == 0)
@@ -250,10 +264,12 @@ int oc_store_forget(oc_store *store, const char *run, oc_error **err)
 
 	if (rc < 0)
 		return rc;
-	rc = oc_sql_run(store, err, "DELETE FROM runs WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM pins WHERE run = ?1)", "s", run);
+	rc = oc_sql_run(store, err, "DELETE FROM runs WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM pins WHERE run = ?1)",
+	                "s", run);
 	rc = oc_sql_end(store, rc, err);
 	if (rc == 0)
-		return oc_error_makef(err, OC_EEXISTS, 0, NULL, run, "open-conduit runs get", "run %s is pinned, or not there", run);
+		return oc_error_makef(err, OC_EEXISTS, 0, NULL, run, "open-conduit runs get",
+		                      "run %s is pinned, or not there", run);
 	return rc < 0 ? rc : 0;
 }
 
@@ -261,13 +277,16 @@ int oc_store_unfinished(oc_store *store, json_t **list, oc_error **err)
 {
 	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
 	oc_cleanup(oc_json_decrefp) json_t *out = json_array();
-	int rc = oc_sql_prepare(store, &st, err, "SELECT id, state, EXISTS (SELECT 1 FROM pins WHERE run = id) FROM runs "
-				"WHERE state NOT IN ('exited', 'failed', 'run_lost') ORDER BY created_ms, id", "");
+	int rc = oc_sql_prepare(store, &st, err,
+	                        "SELECT id, state, EXISTS (SELECT 1 FROM pins WHERE run = id) FROM runs "
+	                        "WHERE state NOT IN ('exited', 'failed', 'run_lost') ORDER BY created_ms, id",
+	                        "");
 
 	while (rc >= 0 && (rc = oc_sql_step(store, st, err)) > 0) {
 		json_t *row = json_object();
-		bool ok = oc_json_set_string(row, "id", oc_sql_text(st, 0)) && oc_json_set_string(row, "state", oc_sql_text(st, 1)) &&
-			  oc_json_set(row, "pinned", json_boolean(sqlite3_column_int(st, 2)));
+		bool ok = oc_json_set_string(row, "id", oc_sql_text(st, 0)) &&
+		          oc_json_set_string(row, "state", oc_sql_text(st, 1)) &&
+		          oc_json_set(row, "pinned", json_boolean(sqlite3_column_int(st, 2)));
 
 		if (!ok)
 			json_decref(row);
@@ -286,7 +305,8 @@ int oc_store_recovery_lock(oc_store *store, oc_error **err)
 	int tries;
 
 	if (fd < 0)
-		return oc_error_makef(err, OC_EIO, errno, NULL, store->dir, "ls -la", "the recovery lock can't be opened");
+		return oc_error_makef(err, OC_EIO, errno, NULL, store->dir, "ls -la",
+		                      "the recovery lock can't be opened");
 	for (tries = 0; tries < 1000; tries++) {
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 			return fd;
@@ -296,5 +316,5 @@ int oc_store_recovery_lock(oc_store *store, oc_error **err)
 	}
 	oc_close(fd);
 	return oc_error_makef(err, OC_ETIME, EBUSY, NULL, store->dir, "fuser recover.lock",
-			     "another process is recovering the runs and hasn't finished within ten seconds");
+	                      "another process is recovering the runs and hasn't finished within ten seconds");
 }

@@ -21,10 +21,11 @@ static int damaged(oc_store *store, int rc, oc_error **err)
 		oc_buf_free(&fix);
 		return oc_nomem(err);
 	}
-	code = oc_error_makef(err, OC_EIO, EIO, NULL, path, fix.data,
-			     "the store is damaged (%s): nothing was changed in it, and nothing runs until it is restored or put "
-			     "aside; what stands in runs/ is found again, the rest of the history is then only in the damaged file",
-			     sqlite3_errstr(rc));
+	code = oc_error_makef(
+	        err, OC_EIO, EIO, NULL, path, fix.data,
+	        "the store is damaged (%s): nothing was changed in it, and nothing runs until it is restored or put "
+	        "aside; what stands in runs/ is found again, the rest of the history is then only in the damaged file",
+	        sqlite3_errstr(rc));
 	oc_buf_free(&fix);
 	return code;
 }
@@ -43,18 +44,18 @@ int oc_sql_fail(oc_store *store, int rc, oc_error **err)
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
 		return oc_error_makef(err, OC_ETIME, EBUSY, NULL, path, "fuser state.db",
-				     "another process has held the store for more than ten seconds");
+		                      "another process has held the store for more than ten seconds");
 	case SQLITE_FULL:
 		return oc_error_makef(err, OC_EIO, ENOSPC, NULL, path, "df -h .",
-				     "the disk is full; nothing that was recorded is lost: free some space");
+		                      "the disk is full; nothing that was recorded is lost: free some space");
 	case SQLITE_READONLY:
 	case SQLITE_CANTOPEN:
 	case SQLITE_PERM:
 		return oc_error_makef(err, OC_EIO, errnum ? errnum : EACCES, NULL, path, "ls -la",
-				     "the store can't be opened for writing (%s)", sqlite3_errstr(rc));
+		                      "the store can't be opened for writing (%s)", sqlite3_errstr(rc));
 	default:
 		return oc_error_makef(err, OC_EIO, errnum ? errnum : EIO, NULL, path, NULL, "the store failed: %s",
-				     store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(rc));
+		                      store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(rc));
 	}
 }
 
@@ -70,7 +71,8 @@ static int bind_one(sqlite3_stmt *statement, int index, char type, va_list *args
 	return sqlite3_bind_text(statement, index, text, -1, SQLITE_TRANSIENT);
 }
 
-static int prepare(oc_store *store, sqlite3_stmt **out, oc_error **err, const char *sql, const char *types, va_list *args)
+static int prepare(oc_store *store, sqlite3_stmt **out, oc_error **err, const char *sql, const char *types,
+                   va_list *args)
 {
 	sqlite3_stmt *statement = NULL;
 	int rc = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL);

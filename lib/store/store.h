@@ -18,7 +18,8 @@ struct oc_store {
 
 /* Pin: plan.json written once (link), the row beside it.  OC_EEXISTS when another digest is there.
  * head: {"kind","work","binding","command":["sh",…]} for lists. */
-int oc_store_pin(oc_store *store, const char *run, const char *text, const char *digest, const json_t *head, oc_error **err);
+int oc_store_pin(oc_store *store, const char *run, const char *text, const char *digest, const json_t *head,
+                 oc_error **err);
 /* The pinned text, checked against its digest (a damaged file is pin_mismatch).  *text new. */
 int oc_store_pinned(oc_store *store, const char *run, char **text, char digest[], oc_error **err);
 /* Numbered from 1; the pin's run may have several. */
@@ -47,7 +48,9 @@ int oc_store_recovery_lock(oc_store *store, oc_error **err);
 
 /* Verdicts of provider checks.  key: canonical identity (provider, engine, versions, boot).  Green lasts
  * 24 h, red until a check is green.  *found false: none, or too old. */
-int oc_store_verdict(oc_store *store, const char *provider, const char *key, bool *found, bool *ok, char **checks, oc_error **err);
-int oc_store_verdict_put(oc_store *store, const char *provider, const char *key, bool ok, const char *checks, oc_error **err);
+int oc_store_verdict(oc_store *store, const char *provider, const char *key, bool *found, bool *ok, char **checks,
+                     oc_error **err);
+int oc_store_verdict_put(oc_store *store, const char *provider, const char *key, bool ok, const char *checks,
+                         oc_error **err);
 
 #endif

@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "alloc_fail.h"
+#include "base/time.h"
+#include "guest/channel.h"
+#include "plan_fixture.h"
+#include "store/store.h"
+#include "suite.h"
+
+#define RUN "abcdefgh"
+
+static struct fixture f;
+
+static const json_t *command(const oc_plan *plan)
+{
+	return json_object_get(plan->json, "command");
+}
+
+/* The value of a variable: text, NULL for one of the host's, "(absent)". */
+static const char *variable(const oc_plan *plan, const char *name)
+{
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach(json_object_get(command(plan), "env"), i,
+	                   entry) if (strcmp(oc_json_text(entry, "name"), name) == 0) return oc_json_text(entry,
+	                                                                                                  "value");
+	return "(absent)";
+}
+
+static bool probed(const oc_plan *plan, const char *id, int kind, const char *first)
+{
+	const json_t *probe;
+	size_t i;
+
+	json_array_foreach(json_object_get(plan->json, "probes"), i, probe)
+	{
+		const char *arg = json_string_value(json_array_get(json_object_get(probe, "args"), 0));
+
+		if (strcmp(oc_json_text(probe, "id"), id) == 0 && oc_json_integer(probe, "kind", 0) == kind &&
+		    (!first || (arg && strcmp(arg, first) == 0)))
+			return true;
+	}
+	return false;
+}
+
+START_TEST(test_build)
+{
+	oc_plan *plan, *again = NULL;
+	char path[400];
+
+	fixture_open(&f);
+	plan = fixture_plan(&f, RUN);
+	ck_assert_str_eq(oc_plan_run(plan), RUN);
+	ck_assert_str_eq(oc_plan_kind(plan), "sandbox");
+	ck_assert(strncmp(oc_plan_digest(plan), "sha256:", 7) == 0);
+	ck_assert_str_eq(json_string_value(json_array_get(json_object_get(command(plan), "argv"), 0)), "/usr/bin/sh");
+	ck_assert_str_eq(variable(plan, "PATH"), "/usr/local/bin:/usr/bin:/bin");
+	ck_assert_str_eq(variable(plan, "USER"), "tester");
+	ck_assert_ptr_null(variable(plan, "TERM"));
+	ck_assert_str_eq(variable(plan, "LANG"), "(absent)");
+	ck_assert_str_eq(variable(plan, "OPEN_CONDUIT_RUN"), RUN);
+	snprintf(path, sizeof(path), "%s/live/" RUN "/run/tmp", f.state);
+	ck_assert_str_eq(variable(plan, "TMPDIR"), path);
+	OK(oc_plan_load(oc_plan_json(plan), strlen(oc_plan_json(plan)), &again, &err));
+	ck_assert_str_eq(oc_plan_digest(plan), oc_plan_digest(again));
+	oc_plan_free(again);
+	again = fixture_plan(&f, RUN);
+	ck_assert_str_eq(oc_plan_json(plan), oc_plan_json(again));
+	oc_plan_free(again);
+	oc_plan_free(plan);
+	fixture_close(&f);
+}
+END_TEST
+
+START_TEST(test_probes)
+{
+	oc_plan *plan;
+	char path[400];
+
+	fixture_open(&f);
+	plan = fixture_plan(&f, RUN);
+	ck_assert(probed(plan, "P2", OC_PROBE_NO_ROUTE, "169.254.169.254"));
+	ck_assert(probed(plan, "P4", OC_PROBE_NO_NAME, RUN ".invalid"));
+	ck_assert(probed(plan, "P5", OC_PROBE_PROXY, "HTTP_PROXY"));
+	snprintf(path, sizeof(path), "%s/state.db", f.state);
+	ck_assert(probed(plan, "P6", OC_PROBE_UNREADABLE, path));
+	snprintf(path, sizeof(path), "%s/runs/" RUN "/plan.json", f.state);
+	ck_assert(probed(plan, "P6", OC_PROBE_UNREADABLE, path));
+	ck_assert(probed(plan, "P7", OC_PROBE_UNREADABLE, "/home/nobody/.ssh"));
+	ck_assert(probed(plan, "P7", OC_PROBE_READABLE, "/usr/bin/env"));
+	ck_assert(probed(plan, "P8", OC_PROBE_UNWRITABLE, f.home));
+	ck_assert(probed(plan, "P8", OC_PROBE_UNWRITABLE, f.dir));
+	ck_assert(probed(plan, "P8", OC_PROBE_WRITABLE, f.ws));
+	ck_assert(!probed(plan, "P8", OC_PROBE_UNWRITABLE, f.ws));
+	ck_assert(probed(plan, "P10", OC_PROBE_NO_SOCKET, "/run/docker.sock"));
+	ck_assert(probed(plan, "P11", OC_PROBE_STDIO, NULL));
+	ck_assert(probed(plan, "P11", OC_PROBE_ENVIRONMENT, "PATH"));
+	ck_assert(probed(plan, "P14", OC_PROBE_SAME, f.ws));
+	ck_assert(probed(plan, "P15", OC_PROBE_PRIVILEGES, "before"));
+	ck_assert(probed(plan, "P15", OC_PROBE_PRIVILEGES, "after"));
+	ck_assert(probed(plan, "P16", OC_PROBE_TRACE, NULL));
+	/* An engine that promises no filter of its own is not asked for one. */
+	json_object_set_new(json_object_get(f.reply, "guest"), "filters", json_integer(0));
+	oc_plan_free(plan);
+	plan = fixture_plan(&f, RUN);
+	ck_assert(!probed(plan, "P15", OC_PROBE_PRIVILEGES, "before"));
+	oc_plan_free(plan);
+	fixture_close(&f);
+}
+END_TEST
+
+/* The numbers are written twice, because this layer doesn't see the guest's; they are the same. */
+START_TEST(test_kinds)
+{
+	ck_assert_int_eq((int)OC_PLAN_NO_ROUTE, (int)OC_PROBE_NO_ROUTE);
+	ck_assert_int_eq((int)OC_PLAN_NO_TCP, (int)OC_PROBE_NO_TCP);
+	ck_assert_int_eq((int)OC_PLAN_NO_NAME, (int)OC_PROBE_NO_NAME);
+	ck_assert_int_eq((int)OC_PLAN_PROXY, (int)OC_PROBE_PROXY);
+	ck_assert_int_eq((int)OC_PLAN_UNREADABLE, (int)OC_PROBE_UNREADABLE);
+	ck_assert_int_eq((int)OC_PLAN_READABLE, (int)OC_PROBE_READABLE);
+	ck_assert_int_eq((int)OC_PLAN_UNWRITABLE, (int)OC_PROBE_UNWRITABLE);
+	ck_assert_int_eq((int)OC_PLAN_WRITABLE, (int)OC_PROBE_WRITABLE);
+	ck_assert_int_eq((int)OC_PLAN_MOUNT_ROOT, (int)OC_PROBE_MOUNT_ROOT);
+	ck_assert_int_eq((int)OC_PLAN_NO_SOCKET, (int)OC_PROBE_NO_SOCKET);
+	ck_assert_int_eq((int)OC_PLAN_SOCKET, (int)OC_PROBE_SOCKET);
+	ck_assert_int_eq((int)OC_PLAN_STDIO, (int)OC_PROBE_STDIO);
+	ck_assert_int_eq((int)OC_PLAN_ENVIRONMENT, (int)OC_PROBE_ENVIRONMENT);
+	ck_assert_int_eq((int)OC_PLAN_SAME, (int)OC_PROBE_SAME);
+	ck_assert_int_eq((int)OC_PLAN_NAMESPACES, (int)OC_PROBE_NAMESPACES);
+	ck_assert_int_eq((int)OC_PLAN_PRIVILEGES, (int)OC_PROBE_PRIVILEGES);
+	ck_assert_int_eq((int)OC_PLAN_NO_WRITE_FIFO, (int)OC_PROBE_NO_WRITE_FIFO);
+	ck_assert_int_eq((int)OC_PLAN_TRACE, (int)OC_PROBE_TRACE);
+	ck_assert_int_eq((int)OC_PROBE_LAST, (int)OC_PROBE_TRACE);
+}
+END_TEST
+
+START_TEST(test_none)
+{
+	oc_plan *plan;
+	char *json = NULL;
+
+	fixture_open(&f);
+	plan = fixture_plan_none(&f, RUN);
+	ck_assert_str_eq(oc_plan_kind(plan), "none");
+	ck_assert_uint_eq(json_array_size(json_object_get(plan->json, "probes")), 0);
+	ck_assert(json_is_false(json_object_get(json_object_get(plan->json, "guest"), "confined")));
+	ck_assert_ptr_null(variable(plan, "PATH")); /* the host's own */
+	ck_assert_ptr_null(variable(plan, "USER"));
+	OK(oc_plan_explain(plan, "read", "/etc/shadow", &json, &err));
+	ck_assert_ptr_nonnull(strstr(json, "\"rule\":\"unsandboxed\""));
+	free(json);
+	oc_plan_free(plan);
+	fixture_close(&f);
+}
+END_TEST
+
+struct refused {
+	const char *env[3], *secrets[3], *argv0;
+	int code;
+	const char *reason, *subject;
+};
+
+START_TEST(test_command_refused)
+{
+	static const struct refused cases[] = {
+		{ { "A=1", "A=2" }, { NULL }, "sh", 0, NULL, NULL }, /* the control: the last one counts */
+		{ { "1A=1" }, { NULL }, "sh", OC_EREFUSED, "sandbox_config", "env" },
+		{ { "A B=1" }, { NULL }, "sh", OC_EREFUSED, "sandbox_config", "env" },
+		{ { "=x" }, { NULL }, "sh", OC_EREFUSED, "sandbox_config", "env" },
+		{ { "NOT_SET_ANYWHERE" }, { NULL }, "sh", OC_EREFUSED, "sandbox_config", "NOT_SET_ANYWHERE" },
+		{ { "A=\xff" }, { NULL }, "sh", OC_EREFUSED, "sandbox_config", "A" },
+		{ { "OPEN_CONDUIT_RUN=x" }, { NULL }, "sh", OC_EREFUSED, "sandbox_config", "env" },
+		{ { "T=1" }, { "T" }, "sh", OC_EREFUSED, "sandbox_config", "T" },
+		{ { NULL }, { "T", "T" }, "sh", OC_EREFUSED, "sandbox_config", "T" },
+		{ { NULL }, { "T-T" }, "sh", OC_EREFUSED, "sandbox_config", "secrets" },
+		{ { NULL }, { NULL }, "no-such-command", OC_ENOTFOUND, NULL, NULL },
+		{ { NULL }, { NULL }, "/etc/passwd", OC_EFAILED, NULL, NULL },
+		{ { NULL }, { NULL }, "./nothing", OC_ENOTFOUND, NULL, NULL },
+		{ { NULL }, { NULL }, "", OC_EINVAL, NULL, NULL },
+		{ { "PATH=relative::" }, { NULL }, "sh", OC_ENOTFOUND, NULL, NULL },
+	};
+	size_t i;
+
+	fixture_open(&f);
+	oc_plan_free(fixture_plan(&f, RUN));
+	for (i = 0; i < OC_COUNT(cases); i++) {
+		oc_plan *plan = NULL;
+		oc_error *err = NULL;
+		int rc;
+
+		f.request.env = cases[i].env;
+		f.request.secrets = cases[i].secrets;
+		f.argv[0] = cases[i].argv0;
+		rc = oc_plan_build(&f.in, &plan, &err);
+		ck_assert_msg(rc == cases[i].code, "case %zu: %d %s", i, rc, oc_error_message(err));
+		if (cases[i].reason) {
+			ck_assert_str_eq(oc_error_reason(err), cases[i].reason);
+			ck_assert_str_eq(oc_error_subject(err), cases[i].subject);
+			ck_assert_ptr_nonnull(oc_error_fix(err));
+		}
+		if (plan)
+			ck_assert_str_eq(variable(plan, "A"), "2");
+		oc_plan_free(plan);
+		oc_error_free(err);
+	}
+	f.request.env = f.request.secrets = NULL;
+	fixture_close(&f);
+}
+END_TEST
+
+START_TEST(test_denied_command)
+{
+	json_t *rule;
+	oc_plan *plan = NULL;
+	oc_error *err = NULL;
+
+	fixture_open(&f);
+	oc_plan_free(fixture_plan(&f, RUN));
+	rule = json_pack("{s:s,s:b,s:s,s:s,s:b,s:b}", "path", "/usr/bin", "allow", 0, "rule", "read.deny[0]", "as",
+	                 "/usr/bin", "exists", 1, "dir", 1);
+	json_array_append_new(json_object_get(f.resolved, "read"), rule);
+	ck_assert_int_eq(oc_plan_build(&f.in, &plan, &err), OC_EREFUSED);
+	ck_assert_str_eq(oc_error_reason(err), "sandbox_denied");
+	oc_error_free(err);
+	fixture_close(&f);
+}
+END_TEST
+
+START_TEST(test_bad_reply)
+{
+	static const char *const members[] = { "identity", "launch", "guest", "inherit", "proxy", "tools", "notes" };
+	json_t *whole;
+	size_t i;
+
+	fixture_open(&f);
+	oc_plan_free(fixture_plan(&f, RUN));
+	whole = json_deep_copy(f.reply);
+	for (i = 0; i < OC_COUNT(members); i++) {
+		oc_plan *plan = NULL;
+		oc_error *err = NULL;
+
+		json_object_del(f.reply, members[i]);
+		ck_assert_msg(oc_plan_build(&f.in, &plan, &err) < 0, "without %s", members[i]);
+		ck_assert_str_eq(oc_error_reason(err), "provider_failed");
+		ck_assert_str_eq(oc_error_subject(err), members[i]);
+		oc_error_free(err);
+		json_object_set(f.reply, members[i], json_object_get(whole, members[i]));
+	}
+	json_object_set_new(json_object_get(f.reply, "guest"), "unix", json_true());
+	json_object_set_new(json_object_get(f.reply, "guest"), "landlock", json_false());
+	{
+		oc_plan *plan = NULL;
+		oc_error *err = NULL;
+
+		ck_assert_int_lt(oc_plan_build(&f.in, &plan, &err), 0);
+		ck_assert_str_eq(oc_error_subject(err), "guest.unix");
+		oc_error_free(err);
+	}
+	json_decref(whole);
+	fixture_close(&f);
+}
+END_TEST
+
+static int mutated;
+
+/* Texts whose keys are anybody's: names of variables, what identifies an engine. */
+static bool free_form(const char *path)
+{
+	return strcmp(path, "launch.env") == 0 || strcmp(path, "provider.identity") == 0;
+}
+
+static void try_key(json_t *root, json_t *object, const char *path, const char *key, bool remove)
+{
+	json_t *value = json_incref(json_object_get(object, key));
+	char other[64], at[256];
+	oc_plan *plan = NULL;
+	oc_error *err = NULL;
+	const oc_error *e;
+	bool named = false;
+
+	snprintf(other, sizeof(other), "%s", key);
+	other[0] = other[0] == 'z' ? 'y' : 'z';
+	snprintf(at, sizeof(at), "%s%s%s", path, *path ? "." : "", remove ? key : other);
+	json_object_del(object, key);
+	if (!remove)
+		json_object_set(object, other, value);
+	ck_assert_msg(oc_plan_from_json(json_deep_copy(root), &plan, &err) < 0, "%s is accepted", at);
+	for (e = err; e; e = oc_error_next(e))
+		named = named || (oc_error_subject(e) && strcmp(oc_error_subject(e), at) == 0);
+	ck_assert_msg(named, "%s is not named: %s", at, oc_error_message(err));
+	oc_error_free(err);
+	json_object_del(object, other);
+	json_object_set_new(object, key, value);
+	mutated++;
+}
+
+static void mutate(json_t *root, json_t *value, const char *path)
+{
+	char at[256];
+	size_t i, n = 0;
+	const char *keys[64], *key;
+	json_t *member;
+
+	if (json_is_object(value) && !free_form(path)) {
+		json_object_foreach(value, key, member) keys[n++] = strdup(key);
+		for (i = 0; i < n; i++) {
+			bool optional = strncmp(path, "policy.normal", 13) == 0 ||
+			                (!strcmp(path, "resolved") && !strcmp(keys[i], "git"));
+
+			try_key(root, value, path, keys[i], false);
+			if (!optional)
+				try_key(root, value, path, keys[i], true);
+			snprintf(at, sizeof(at), "%s%s%s", path, *path ? "." : "", keys[i]);
+			mutate(root, json_object_get(value, keys[i]), at);
+			free((char *)keys[i]);
+		}
+	}
+	json_array_foreach(value, i, member)
+	{
+		if (i > 2) /* the first of a list stand for it */
+			break;
+		snprintf(at, sizeof(at), "%s[%zu]", path, i);
+		mutate(root, member, at);
+	}
+}
+
+START_TEST(test_every_key)
+{
+	oc_plan *plan, *again = NULL;
+	json_t *json;
+
+	fixture_open(&f);
+	plan = fixture_plan(&f, RUN);
+	json = json_deep_copy(plan->json);
+	mutate(json, json, "");
+	ck_assert_int_gt(mutated, 150);
+	OK(oc_plan_from_json(json, &again, &err)); /* the control: unmutated, it is a plan again */
+	ck_assert_str_eq(oc_plan_digest(plan), oc_plan_digest(again));
+	oc_plan_free(again);
+	oc_plan_free(plan);
+	fixture_close(&f);
+}
+END_TEST
+
+struct value {
+	const char *parent, *key, *text, *subject;
+};
+
+START_TEST(test_values)
+{
+	static const struct value cases[] = {
+		{ NULL, "version", "2", NULL },
+		{ NULL, "kind", "\"container\"", "kind" },
+		{ NULL, "run", "\"ABC\"", "run" },
+		{ NULL, "run", "\"zzzzzzzz\"", "dirs.runs" },
+		{ NULL, "work", "1", "work" },
+		{ NULL, "probes", "[]", "probes" },
+		{ NULL, "provider", "null", "provider" },
+		{ NULL, "resolved", "null", "resolved" },
+		{ NULL, "tools", "[\"x\"]", "tools[0]" },
+		{ "command", "argv", "[]", "command.argv" },
+		{ "command", "argv", "[\"sh\"]", "command.argv[0]" },
+		{ "command", "cwd", "\"/a/../b\"", "command.cwd" },
+		{ "command", "secrets", "[\"PATH\"]", "command.secrets[0]" },
+		{ "guest", "confined", "false", "guest.confined" },
+		{ "guest", "digest", "\"sha256:0\"", "guest.digest" },
+		{ "launch", "hello_retries", "11", "launch.hello_retries" },
+		{ "launch", "files", "[{\"fd\":2,\"text\":\"\"}]", "launch.files" },
+		{ "limits", "timeout_ms", "-1", "limits" },
+		{ "launch", "env", "{\"A=B\":\"\"}", "launch.env.A=B" },
+		{ "resolved", "unix_sockets", "\"some\"", "resolved.unix_sockets" },
+	};
+	oc_plan *plan;
+	size_t i;
+
+	fixture_open(&f);
+	plan = fixture_plan(&f, RUN);
+	for (i = 0; i < OC_COUNT(cases); i++) {
+		json_t *json = json_deep_copy(plan->json);
+		json_t *parent = cases[i].parent ? json_object_get(json, cases[i].parent) : json;
+		oc_plan *out = NULL;
+		oc_error *err = NULL;
+
+		json_object_set_new(parent, cases[i].key, json_loads(cases[i].text, JSON_DECODE_ANY, NULL));
+		ck_assert_msg(oc_plan_from_json(json, &out, &err) < 0, "case %zu is accepted", i);
+		if (cases[i].subject)
+			ck_assert_msg(oc_error_subject(err) && !strcmp(oc_error_subject(err), cases[i].subject),
+			              "case %zu: %s", i, oc_error_message(err));
+		oc_error_free(err);
+	}
+	oc_plan_free(plan);
+	fixture_close(&f);
+}
+END_TEST
+
+START_TEST(test_load_strict)
+{
+	oc_plan *plan, *out = NULL;
+	oc_error *err = NULL;
+	char *text;
+	size_t n, i;
+
+	fixture_open(&f);
+	plan = fixture_plan(&f, RUN);
+	n = strlen(oc_plan_json(plan));
+	text = malloc(n + 2);
+	/* A space anywhere between members is the same plan in other words: not canonical. */
+	text[0] = ' ';
+	memcpy(text + 1, oc_plan_json(plan), n + 1);
+	ck_assert_int_eq(oc_plan_load(text, n + 1, &out, &err), OC_EPROTO);
+	oc_error_free(err);
+	/* Cut anywhere, it is no plan. */
+	for (i = 0; i < n; i += 97) {
+		err = NULL;
+		ck_assert_int_lt(oc_plan_load(oc_plan_json(plan), i, &out, &err), 0);
+		oc_error_free(err);
+	}
+	free(text);
+	oc_plan_free(plan);
+	fixture_close(&f);
+}
+END_TEST
+
+START_TEST(test_diff)
+{
+	oc_plan *a, *b, *same;
+	char *json = NULL;
+
+	fixture_open(&f);
+	a = fixture_plan(&f, RUN);
+	same = fixture_plan(&f, RUN);
+	f.argv[2] = "false";
+	b = fixture_plan(&f, RUN);
+	OK(oc_plan_diff(a, same, &json, &err));
+	ck_assert_str_eq(json, "[]");
+	free(json);
+	OK(oc_plan_diff(a, b, &json, &err));
+	ck_assert_str_eq(json, "[{\"a\":\"true\",\"b\":\"false\",\"path\":\"command.argv[2]\"}]");
+	free(json);
+	oc_plan_free(a);
+	oc_plan_free(b);
+	oc_plan_free(same);
+	fixture_close(&f);
+}
+END_TEST
+
+static int build_once(void *userdata)
+{
+	oc_plan *plan = NULL;
+	oc_error *err = NULL;
+	int rc = oc_plan_build(userdata, &plan, &err);
+
+	oc_plan_free(plan);
+	oc_error_free(err);
+	return rc;
+}
+
+/* What fails may end the build or be one optional answer less; it never crashes, leaks or passes a half. */
+START_TEST(test_no_memory)
+{
+	long n;
+
+	fixture_open(&f);
+	oc_plan_free(fixture_plan(&f, RUN));
+	n = alloc_fail_each(build_once, &f.in, 0);
+	ck_assert_int_gt(n, 500);
+	fixture_close(&f);
+}
+END_TEST
+
+struct pinning {
+	oc_plan *plan;
+	oc_store *store;
+};
+
+static int pin_once(void *userdata)
+{
+	struct pinning *p = userdata;
+	oc_error *err = NULL;
+	int rc = oc_plan_pin(p->plan, p->store, &err);
+
+	oc_error_free(err);
+	return rc;
+}
+
+START_TEST(test_pin_no_memory)
+{
+	struct pinning p = { 0 };
+
+	fixture_open(&f);
+	p.plan = fixture_plan(&f, RUN);
+	OK(oc_store_open(f.ctx, &p.store, &err));
+	ck_assert_int_gt(alloc_fail_each(pin_once, &p, 0), 20);
+	OK(oc_plan_pin(p.plan, p.store, &err));
+	oc_store_free(p.store);
+	oc_plan_free(p.plan);
+	fixture_close(&f);
+}
+END_TEST
+
+/* Not a limit, a figure: printed for whoever looks. */
+START_TEST(test_cost)
+{
+	enum { ROUNDS = 200 };
+	oc_plan *plan = NULL;
+	int64_t begin;
+	int i;
+
+	fixture_open(&f);
+	oc_plan_free(fixture_plan(&f, RUN));
+	begin = oc_mono_ns();
+	for (i = 0; i < ROUNDS; i++) {
+		OK(oc_plan_build(&f.in, &plan, &err));
+		oc_plan_free(plan);
+	}
+	printf("# plan: %.3f ms\n", (double)(oc_mono_ns() - begin) / ROUNDS / 1e6);
+	fixture_close(&f);
+}
+END_TEST
+
+SUITE_MAIN("plan", test_build, test_probes, test_kinds, test_none, test_command_refused, test_denied_command,
+           test_bad_reply, test_every_key, test_values, test_load_strict, test_diff, test_no_memory, test_pin_no_memory,
+           test_cost)
