@@ -15,26 +15,6 @@ struct answer {
 	char *resolved, *line; /* new; line may be NULL */
 };
 
-static char *quote(const char *text)
-{
-	json_t *s = json_string(text);
-	char *out = s ? json_dumps(s, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-
-	json_decref(s);
-	return out;
-}
-
-/* The policy's line with `text` in it. */
-static char *line(const char *before, const char *text, const char *after)
-{
-	oc_cleanup(oc_freep) char *quoted = quote(text);
-	char *out = NULL;
-
-	if (!quoted || asprintf(&out, "%s%s%s", before, quoted, after) < 0)
-		return NULL;
-	return out;
-}
-
 static bool denies_fixed(const struct oc_verdict *v)
 {
 	return v->rule && (strcmp(v->rule, "protected") == 0 || strcmp(v->rule, "git") == 0);
@@ -42,15 +22,10 @@ static bool denies_fixed(const struct oc_verdict *v)
 
 static char *write_line(const char *path, const struct oc_verdict *read)
 {
-	oc_cleanup(oc_freep) char *quoted = quote(path);
-	char *out = NULL;
+	oc_cleanup(oc_freep) char *grant = oc_policy_quote("\"write\": [", path, "]");
+	oc_cleanup(oc_freep) char *lift = oc_policy_quote(", \"read\": {\"allow\": [", path, "]}");
 
-	if (!quoted)
-		return NULL;
-	if ((read->allowed ? asprintf(&out, "\"write\": [%s]", quoted)
-			   : asprintf(&out, "\"write\": [%s], \"read\": {\"allow\": [%s]}", quoted, quoted)) < 0)
-		return NULL;
-	return out;
+	return grant && lift ? oc_policy_format("%s%s", grant, read->allowed ? "" : lift) : NULL;
 }
 
 /* Something beneath a link is reached through it: where the link itself can't be seen, neither can its target. */
@@ -83,7 +58,7 @@ static int ask_path(const json_t *resolved, const char *question, const char *su
 	}
 	if (*question == 'r') {
 		a->verdict = through(resolved, &links, oc_resolved_read(resolved, a->resolved));
-		a->line = line("\"read\": {\"allow\": [", a->resolved, "]}");
+		a->line = oc_policy_quote("\"read\": {\"allow\": [", a->resolved, "]}");
 	} else if (*question == 'w') {
 		struct oc_verdict read = through(resolved, &links, oc_resolved_read(resolved, a->resolved));
 
@@ -91,7 +66,7 @@ static int ask_path(const json_t *resolved, const char *question, const char *su
 		a->line = write_line(a->resolved, &read);
 	} else {
 		a->verdict = through(resolved, &links, oc_resolved_socket(resolved, a->resolved));
-		a->line = line("\"sockets\": [", a->resolved, toolbelt ? "]" : "], \"unix_sockets\": \"all\"");
+		a->line = oc_policy_quote("\"sockets\": [", a->resolved, toolbelt ? "]" : "], \"unix_sockets\": \"all\"");
 	}
 	oc_strv_free(&links);
 	return a->line ? 0 : oc_nomem(err);
@@ -119,7 +94,7 @@ static int ask_host(const json_t *resolved, const char *subject, struct answer *
 	a->resolved = strdup(entry);
 	/* What no policy may name has no line. */
 	if (!oc_host_rule_parse(entry, strlen(entry), true, &rule))
-		a->line = line("\"network\": {\"allow\": [", entry, "]}");
+		a->line = oc_policy_quote("\"network\": {\"allow\": [", entry, "]}");
 	return a->resolved ? 0 : oc_nomem(err);
 }
 

@@ -245,14 +245,17 @@ void oc_resolve_tools(struct oc_resolving *r)
 		add_tool(r, &c, r->in->libexec_dir);
 	for (size_t i = 0; r->in->tools && i < r->in->tools->n; i++)
 		add_tool(r, &c, r->in->tools->v[i]);
-	/* A start-up file that is missing could be made: it counts as long as a grant reaches it. */
+	/* A start-up file that is missing could be made: it counts as long as a grant reaches it.  One that can't be
+	 * read, as what lies among the credentials, can't be written either. */
 	for (size_t i = 0; (name = oc_protect_startup(i)); i++) {
 		oc_cleanup(oc_freep) char *path = oc_path_join(r->in->home, name + 2);
+		oc_cleanup(oc_freep) char *real = NULL;
+		bool missing = false;
 
-		if (path)
-			check_tool(&c, path);
-		else
+		if (!path)
 			oc_violations_nomem(&r->bad);
+		else if (oc_policy_walk(path, &real, &missing, NULL) || oc_resolved_read(r->out, real).allowed)
+			check_tool(&c, path);
 	}
 }
 

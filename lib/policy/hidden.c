@@ -133,18 +133,13 @@ static const char *indispensable(const struct oc_resolving *r, const char *dir)
 
 static void refuse_socket(struct oc_resolving *r, const char *socket, const char *why)
 {
-	oc_cleanup(oc_freep) char *fix = NULL;
-	json_t *text = json_string(socket);
-	oc_cleanup(oc_freep) char *quoted = text ? json_dumps(text, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+	oc_cleanup(oc_freep) char *fix = oc_policy_quote("\"sockets\": [", socket, "]");
 
-	json_decref(text);
-	if (!quoted || asprintf(&fix, "\"sockets\": [%s]", quoted) < 0) {
-		fix = NULL;
+	if (!fix)
 		oc_violations_nomem(&r->bad);
-		return;
-	}
-	oc_violate(&r->bad, "sandbox_denied", socket, fix,
-		   "something listens on %s, which can't be hidden without hiding %s: stop it, or allow it", socket, why);
+	else
+		oc_violate(&r->bad, "sandbox_denied", socket, fix,
+			   "something listens on %s, which can't be hidden without hiding %s: stop it, or allow it", socket, why);
 }
 
 static void hide_listener(struct oc_resolving *r, const char *path)

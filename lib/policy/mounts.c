@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/path.h"
+#include "policy/violations.h"
 
 #define MOUNTS_MAX (8u << 20)
 
@@ -118,13 +119,7 @@ static const char *beneath(const char *ancestor, const char *path)
 
 static char *glue(const char *dir, const char *rest)
 {
-	char *out = NULL;
-
-	if (*rest == '\0')
-		return strdup(dir);
-	if (asprintf(&out, "%s%s", dir[1] ? dir : "", rest) < 0)
-		return NULL;
-	return out;
+	return *rest == '\0' ? strdup(dir) : oc_policy_format("%s%s", dir[1] ? dir : "", rest);
 }
 
 static int add_spot(struct oc_place *p, uint64_t dev, char *root)

@@ -23,18 +23,6 @@ struct parsing {
 };
 typedef void (*entry_fn)(struct parsing *p, const char *field, const char *text, json_t *out);
 
-static char *quoted(const char *before, const char *value, const char *after)
-{
-	json_t *s = json_string(value);
-	char *text = s ? json_dumps(s, JSON_ENCODE_ANY | JSON_COMPACT) : NULL, *out = NULL;
-
-	json_decref(s);
-	if (text && asprintf(&out, "%s%s%s", before, text, after) < 0)
-		out = NULL;
-	free(text);
-	return out;
-}
-
 static void add_text(struct parsing *p, json_t *out, const char *text)
 {
 	if (!oc_json_append(out, json_string(text)))
@@ -51,7 +39,7 @@ static void path_entry(struct parsing *p, const char *field, const char *text, j
 		add_text(p, out, text);
 		return;
 	}
-	fix = better ? quoted("write ", better, "") : NULL;
+	fix = better ? oc_policy_quote("write ", better, "") : NULL;
 	oc_violate(&p->bad, config, field,
 		   fix ? fix : "write a path that starts with /, ~/, {workspace} or {run}, without ., .., globs or a slash at its end",
 		   "the path \"%s\" %s", text, why);
@@ -70,7 +58,7 @@ static void host_entry(struct parsing *p, const char *field, const char *text, j
 			if ((unsigned char)*c >= 0x80)
 				puny = oc_punycode_name(text);
 		if (puny && !oc_host_rule_parse(puny, strlen(puny), true, &rule))
-			fix = quoted("write ", puny, "");
+			fix = oc_policy_quote("write ", puny, "");
 		oc_violate(&p->bad, config, field, fix ? fix : "write HOST, HOST:PORT, *.DOMAIN or an address literal",
 			   "the host \"%s\" %s", text, why);
 		return;

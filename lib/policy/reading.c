@@ -163,17 +163,11 @@ static void refuse_deny(struct oc_resolving *r, const json_t *entry, const char 
 	const char *rule = oc_json_text(entry, "rule"), *name = oc_json_text(entry, "as");
 	const char *target = oc_json_text(entry, "path");
 	oc_cleanup(oc_freep) char *direct = oc_resolving_expand(r, rule, name);
-	oc_cleanup(oc_freep) char *fix = NULL;
-	json_t *text = json_string(as);
-	oc_cleanup(oc_freep) char *quoted = text ? json_dumps(text, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+	oc_cleanup(oc_freep) char *fix = oc_policy_quote("\"read\": {\"allow\": [", as, "]}");
 
-	json_decref(text);
-	if (!quoted || asprintf(&fix, "\"read\": {\"allow\": [%s]}", quoted) < 0) {
-		fix = NULL;
+	if (!fix)
 		oc_violations_nomem(&r->bad);
-		return;
-	}
-	if (direct && strcmp(direct, target) != 0)
+	else if (direct && strcmp(direct, target) != 0)
 		oc_violate(&r->bad, "sandbox_denied", path, fix,
 			   "%s (%s) leads to %s, which can't be denied without taking away %s %s", name, rule, target, who, path);
 	else

@@ -264,8 +264,8 @@ static void resolve_all(struct oc_resolving *r)
 	resolve_writing(r);
 	oc_resolve_protected(r);
 	oc_resolve_guard_grants(r);
-	oc_resolve_tools(r);
 	oc_resolve_reading(r);
+	oc_resolve_tools(r);
 	oc_resolve_sockets(r);
 	oc_resolve_git(r);
 	resolve_network(r);

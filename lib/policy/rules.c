@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a resolved policy says about one real path, host or socket.  Pure: explain, probes and tests all ask here. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/path.h"
@@ -146,12 +147,18 @@ struct oc_verdict oc_resolved_socket(const json_t *resolved, const char *path)
 
 struct oc_verdict oc_resolved_host(const json_t *resolved, const char *host, int port)
 {
-	char canonical[OC_HOST_MAX];
+	char canonical[OC_HOST_MAX], bracketed[OC_HOST_MAX + 2];
 	const char *wild = NULL;
 	bool address;
 	json_t *item;
 	size_t i;
 
+	/* The canonical spelling has no brackets, the grammar wants them. */
+	if (strchr(host, ':') && host[0] != '[') {
+		if ((size_t)snprintf(bracketed, sizeof(bracketed), "[%s]", host) >= sizeof(bracketed))
+			return (struct oc_verdict){ false, "network.allow" };
+		host = bracketed;
+	}
 	if (port < 1 || port > 65535 || oc_host_normalise(host, strlen(host), canonical, &address))
 		return (struct oc_verdict){ false, "network.allow" };
 	json_array_foreach(json_object_get(resolved, "network"), i, item) {

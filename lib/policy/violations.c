@@ -5,6 +5,44 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static char *format(const char *fmt, va_list ap)
+{
+	va_list again;
+	char *text;
+	int n;
+
+	va_copy(again, ap);
+	n = vsnprintf(NULL, 0, fmt, again);
+	va_end(again);
+	text = n < 0 ? NULL : malloc((size_t)n + 1);
+	if (text)
+		vsnprintf(text, (size_t)n + 1, fmt, ap);
+	return text;
+}
+
+char *oc_policy_format(const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+
+	va_start(ap, fmt);
+	text = format(fmt, ap);
+	va_end(ap);
+	return text;
+}
+
+char *oc_policy_quote(const char *before, const char *value, const char *after)
+{
+	json_t *s = json_string(value);
+	char *text = s ? json_dumps(s, JSON_ENCODE_ANY | JSON_COMPACT) : NULL, *out = NULL;
+
+	json_decref(s);
+	if (text)
+		out = oc_policy_format("%s%s%s", before, text, after);
+	free(text);
+	return out;
+}
+
 void oc_violations_add(struct oc_violations *v, oc_error *taken)
 {
 	if (!taken)
@@ -35,16 +73,15 @@ void oc_violations_nomem(struct oc_violations *v)
 void oc_violate(struct oc_violations *v, const char *reason, const char *subject, const char *fix, const char *fmt, ...)
 {
 	oc_error *e = NULL;
-	char *text = NULL;
+	char *text;
 	va_list ap;
-	int n;
 
 	if (v->code == OC_ENOMEM)
 		return;
 	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
+	text = format(fmt, ap);
 	va_end(ap);
-	if (n < 0) {
+	if (!text) {
 		oc_violations_nomem(v);
 		return;
 	}

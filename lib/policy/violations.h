@@ -12,6 +12,10 @@ struct oc_violations {
 	size_t n;
 	int code; /* what the first one returned */
 };
+/* New text, or NULL: no memory. */
+char *oc_policy_format(const char *fmt, ...) OC_PRINTF(1, 2);
+char *oc_policy_quote(const char *before, const char *value, const char *after); /* value as a JSON string */
+
 /* fix may be NULL. */
 void oc_violate(struct oc_violations *v, const char *reason, const char *subject, const char *fix, const char *fmt, ...)
 	OC_PRINTF(5, 6);
