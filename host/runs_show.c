@@ -129,6 +129,28 @@ static void show_outcome(struct host *h, const json_t *run)
 	show_counts(&h->out, exit);
 }
 
+/* What the guest measured of its own making. */
+static void show_facts(struct out *o, json_t *facts)
+{
+	struct text list[FACTS_MAX] = { { 0 } };
+	const json_t *value;
+	const char *key;
+	size_t n = 0;
+
+	json_object_foreach(facts, key, value)
+	{
+		/* Numbers of namespaces mean something to the probe that compares them, and to no reader. */
+		if (!json_is_string(value) || n == FACTS_MAX || !strncmp(key, "ns_", 3))
+			continue;
+		text_puts(&list[n], key);
+		text_puts(&list[n], " ");
+		text_puts(&list[n++], json_string_value(value));
+	}
+	words(o, "facts", list, n);
+	for (size_t i = 0; i < n; i++)
+		text_free(&list[i]);
+}
+
 /* Is it confined?  From the pin and the guest's report alone. */
 static void show_confinement(struct host *h, const json_t *run)
 {
@@ -160,28 +182,6 @@ static void show_confinement(struct host *h, const json_t *run)
 	             : "DOES NOT MATCH: the plan on record has another digest, or is gone");
 }
 
-/* What the guest measured of its own making. */
-static void show_facts(struct out *o, json_t *facts)
-{
-	struct text list[FACTS_MAX] = { { 0 } };
-	const json_t *value;
-	const char *key;
-	size_t n = 0;
-
-	json_object_foreach(facts, key, value)
-	{
-		/* Numbers of namespaces mean something to the probe that compares them, and to no reader. */
-		if (!json_is_string(value) || n == FACTS_MAX || !strncmp(key, "ns_", 3))
-			continue;
-		text_puts(&list[n], key);
-		text_puts(&list[n], " ");
-		text_puts(&list[n++], json_string_value(value));
-	}
-	words(o, "facts", list, n);
-	for (size_t i = 0; i < n; i++)
-		text_free(&list[i]);
-}
-
 static void show_provider(struct host *h, const json_t *run)
 {
 	const json_t *provider = json_object_get(run, "provider"), *value;
@@ -191,12 +191,12 @@ static void show_provider(struct host *h, const json_t *run)
 	if (!json_is_object(provider))
 		return;
 	head(&h->out, "provider");
-	out_printf(&h->out, "  %-*s%s %s\n", LABEL, "name", host_string(provider, "name"),
+	out_printf(&h->out, "  %-15s %s %s\n", "name", host_string(provider, "name"),
 	           version ? version : "(version unknown)");
-	required(&h->out, "path", host_string(provider, "path"));
-	required(&h->out, "digest", host_string(provider, "digest"));
+	out_printf(&h->out, "  %-15s %s\n  %-15s %s\n", "path", host_string(provider, "path"), "digest",
+	           host_string(provider, "digest"));
 	json_object_foreach(identity, key, value) if (json_is_string(value))
-	        field(&h->out, key, json_string_value(value));
+	        out_printf(&h->out, "  %-15s %s\n", key, json_string_value(value));
 }
 
 /* As written, line by line: a newline in it is layout, not an attack. */
@@ -301,7 +301,7 @@ static void show_inherited(struct out *o, const json_t *names)
 		                            ? json_string_value(json_array_get(names, i))
 		                            : "?");
 	if (list)
-		words(o, "and of the sandbox:", list, n);
+		words(o, "sandbox's", list, n);
 	for (size_t i = 0; list && i < n; i++)
 		text_free(&list[i]);
 	free(list);
@@ -325,8 +325,7 @@ static void show_environment(struct host *h, const json_t *run)
 	}
 	json_array_foreach(json_object_get(command, "secrets"), i, one)
 	        out_printf(&h->out, "  %s (secret: its value is recorded nowhere)\n", json_string_value(one));
-	json_array_foreach(json_object_get(command, "inherit"), i, one)
-	        out_printf(&h->out, "  %s (from the sandbox)\n", json_string_value(one));
+	show_inherited(&h->out, json_object_get(command, "inherit"));
 }
 
 static void show_probe(struct host *h, const json_t *probe)
