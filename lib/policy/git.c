@@ -31,17 +31,24 @@ static void read_only(struct oc_resolving *r, const char *path)
 		oc_resolving_emit(r, "readonly", json_pack("{s:s, s:s}", "path", path, "what", "git"));
 }
 
-static bool has(const char *dir, const char *name, mode_t type)
+static bool has(struct oc_resolving *r, const char *dir, const char *name, mode_t type)
 {
 	oc_cleanup(oc_freep) char *path = oc_path_join(dir, name);
 	struct stat st;
 
-	return path && stat(path, &st) == 0 && (st.st_mode & S_IFMT) == type;
+	if (!path)
+		oc_violations_nomem(&r->bad);
+	if (!path || (type == S_IFLNK ? lstat(path, &st) : stat(path, &st)) != 0)
+		return false;
+	return (st.st_mode & S_IFMT) == type;
 }
 
-static bool is_repository(const char *dir)
+/* As git itself tells: HEAD may be a link to a branch not born yet, the rest may be in a common directory. */
+static bool is_repository(struct oc_resolving *r, const char *dir)
 {
-	return has(dir, "HEAD", S_IFREG) && has(dir, "objects", S_IFDIR) && has(dir, "refs", S_IFDIR);
+	if (!has(r, dir, "HEAD", S_IFREG) && !has(r, dir, "HEAD", S_IFLNK))
+		return false;
+	return has(r, dir, "commondir", S_IFREG) || (has(r, dir, "objects", S_IFDIR) && has(r, dir, "refs", S_IFDIR));
 }
 
 static void refuse_git(struct oc_resolving *r, const char *path, const char *fix, const char *what)
@@ -65,10 +72,15 @@ static char *pointer(struct oc_resolving *r, const char *base, const char *file,
 	char *real = NULL, *name;
 	bool missing = false;
 	size_t skip = strlen(prefix);
+	int rc;
 
 	oc_buf_init(&text, POINTER_MAX);
-	if (oc_read_file(AT_FDCWD, file, POINTER_MAX, &text) < 0 || !text.data || strlen(text.data) != text.len ||
-	    strncmp(text.data, prefix, skip) != 0)
+	rc = oc_read_file(AT_FDCWD, file, POINTER_MAX, &text);
+	if (rc == -ENOMEM)
+		oc_violations_nomem(&r->bad);
+	else if (rc < 0 && rc != -ENOENT)
+		refuse_git(r, file, "mend or remove it", "is no small regular file, so where it leads can't be told");
+	if (rc < 0 || !text.data || strlen(text.data) != text.len || strncmp(text.data, prefix, skip) != 0)
 		goto out;
 	name = text.data + skip;
 	name[strcspn(name, "\r\n")] = '\0';
@@ -89,6 +101,8 @@ static void add_repository(struct oc_resolving *r, const struct oc_grant *g, con
 	oc_cleanup(oc_freep) char *file = oc_path_join(gitdir, "commondir");
 	oc_cleanup(oc_freep) char *common = file ? pointer(r, gitdir, file, "") : NULL;
 
+	if (!file)
+		oc_violations_nomem(&r->bad);
 	outside(r, g, gitdir);
 	read_only(r, gitdir);
 	if (common && strcmp(common, gitdir) != 0) {
@@ -107,7 +121,7 @@ static void look(struct oc_resolving *r, const struct oc_grant *g, const char *d
 		oc_violations_nomem(&r->bad);
 		return;
 	}
-	if (is_repository(dir))
+	if (is_repository(r, dir))
 		add_repository(r, g, dir);
 	if (lstat(dot, &st) != 0)
 		return;
@@ -138,8 +152,11 @@ static void protect_repositories(struct oc_resolving *r)
 		if (!at)
 			oc_violations_nomem(&r->bad);
 		while (at) {
-			char *up = strcmp(at, "/") == 0 ? NULL : oc_path_parent(at);
+			bool top = strcmp(at, "/") == 0;
+			char *up = top ? NULL : oc_path_parent(at);
 
+			if (!up && !top)
+				oc_violations_nomem(&r->bad);
 			look(r, &r->grants[i], at);
 			free(at);
 			at = up;

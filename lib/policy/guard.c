@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Protected state, and tools: what decides how runs are confined, or runs as the operator later.  If a run could
  * write any of it, that run would decide how the next is confined. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,7 +216,9 @@ static void check_tool(const struct tool_check *c, const char *name)
 
 	oc_strv_init(&links, 64);
 	rc = oc_policy_walk(name, &real, &missing, &links);
-	if (rc < 0)
+	if (rc == -ENOMEM)
+		oc_violations_nomem(c->bad);
+	else if (rc < 0)
 		oc_violate(c->bad, "sandbox_denied", name, "mend its links", "%s can't be resolved", name);
 	else
 		check_place(c, name, real, false);
@@ -254,7 +257,7 @@ void oc_resolve_tools(struct oc_resolving *r)
 
 		if (!path)
 			oc_violations_nomem(&r->bad);
-		else if (oc_policy_walk(path, &real, &missing, NULL) || oc_resolved_read(r->out, real).allowed)
+		else if (oc_resolving_find(r, path, &real, &missing) && oc_resolved_read(r->out, real).allowed)
 			check_tool(&c, path);
 	}
 }

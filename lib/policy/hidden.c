@@ -3,6 +3,7 @@
  * out are hidden, directories because a socket hidden as a file comes back when its owner binds it again: /tmp and
  * /run whole, the runtime directory, the ssh agent's, the engines', the buses', and each in which something listens
  * now.  `sockets` lifts one by its exact path. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +77,7 @@ static void hide_place(struct oc_resolving *r, const char *path, const char *why
 	char *real = NULL;
 	bool missing = false;
 
-	if (path[0] != '/' || strlen(path) >= OC_POLICY_PATH_MAX || oc_policy_walk(path, &real, &missing, NULL) || missing) {
+	if (path[0] != '/' || !oc_resolving_find(r, path, &real, &missing) || missing) {
 		free(real);
 		return;
 	}
@@ -151,7 +152,7 @@ static void hide_listener(struct oc_resolving *r, const char *path)
 	struct stat st;
 
 	/* What isn't there, or where we may not look, is out of the run's reach too. */
-	if (oc_policy_walk(path, &real, &missing, NULL) || missing || lstat(real, &st) != 0 || !S_ISSOCK(st.st_mode))
+	if (!oc_resolving_find(r, path, &real, &missing) || missing || lstat(real, &st) != 0 || !S_ISSOCK(st.st_mode))
 		return;
 	if (unreachable(r, real) || oc_resolving_listed(r, "sockets", real) || !oc_resolving_utf8(r, "sockets", real))
 		return;
@@ -227,7 +228,9 @@ void oc_resolve_sockets(struct oc_resolving *r)
 	hide_known(r);
 	oc_strv_init(&paths, SOCKETS_MAX);
 	rc = oc_os_listening_sockets(&paths);
-	if (rc < 0)
+	if (rc == -ENOMEM)
+		oc_violations_nomem(&r->bad);
+	else if (rc < 0)
 		oc_violate(&r->bad, "sandbox_unavailable", "unix_sockets", "leave out \"unix_sockets\": \"all\"",
 			   "the sockets that listen on this machine can't be listed: %s", strerror(-rc));
 	for (i = 0; i < paths.n; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The read rules: default denies, read.deny, read.allow, each under its own name and under what it leads to. */
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,7 +116,7 @@ static void deny_link(struct oc_resolving *r, const char *dir, const char *name,
 	}
 	if (lstat(path, &st) != 0 || !S_ISLNK(st.st_mode) || !oc_resolving_utf8(r, as, shown))
 		return;
-	if (oc_policy_walk(path, &real, &missing, NULL) || oc_path_within(dir, real))
+	if (!oc_resolving_find(r, path, &real, &missing) || oc_path_within(dir, real))
 		return; /* a circle leads nowhere */
 	if (oc_resolving_utf8(r, as, real))
 		add_rule(r, real, false, "default", shown);
@@ -131,15 +132,19 @@ static void scan(struct oc_resolving *r, const char *as)
 	DIR *d;
 
 	/* A directory that read.allow lifts whole hides nothing. */
-	if (!path || oc_policy_walk(path, &real, &missing, NULL) || missing || known_rule(r, real, true))
+	if (!path || !oc_resolving_find(r, path, &real, &missing) || missing || known_rule(r, real, true))
 		return;
 	d = opendir(real);
-	if (!d)
+	if (!d && (errno == ENOTDIR || errno == EACCES))
 		return; /* a file, or closed to us and so to the run */
-	while ((e = readdir(d)) && ++n <= SCAN_MAX)
+	while (d && (errno = 0, e = readdir(d)) && ++n <= SCAN_MAX)
 		if (e->d_type == DT_LNK || e->d_type == DT_UNKNOWN)
 			deny_link(r, real, e->d_name, as);
-	closedir(d);
+	if (!d || (n <= SCAN_MAX && errno))
+		oc_violate(&r->bad, "sandbox_denied", real, "make it readable, or closed to you altogether",
+			   "%s can't be read, so its links can't be denied: %s", real, strerror(errno));
+	if (d)
+		closedir(d);
 	if (n > SCAN_MAX)
 		oc_violate(&r->bad, "sandbox_denied", real, "remove what doesn't belong there",
 			   "%s has more than %d entries, so its links can't all be followed", real, SCAN_MAX);

@@ -51,6 +51,17 @@ bool oc_resolving_walk(struct oc_resolving *r, const char *subject, const char *
 	return false;
 }
 
+bool oc_resolving_find(struct oc_resolving *r, const char *path, char **real, bool *missing)
+{
+	int rc = oc_policy_walk(path, real, missing, NULL);
+
+	if (rc == -ENOMEM)
+		oc_violations_nomem(&r->bad);
+	else if (rc < 0 && rc != -ELOOP)
+		oc_violate(&r->bad, "sandbox_denied", path, "remove the link", "%s can't be resolved: %s", path, strerror(-rc));
+	return rc == 0;
+}
+
 char *oc_resolving_expand(struct oc_resolving *r, const char *subject, const char *text)
 {
 	char *path = oc_policy_path_expand(text, r->in->home, r->in->workspace, r->run_dir);
@@ -197,13 +208,13 @@ static void resolve_network(struct oc_resolving *r)
 }
 
 /* A workspace in our state directory is only ever one that we made: works/<key>/workspace. */
-static bool is_own_workspace(const struct oc_resolving *r)
+static bool is_own_workspace(struct oc_resolving *r)
 {
 	oc_cleanup(oc_freep) char *state = NULL;
 	bool missing = false;
 	const char *rest, *slash;
 
-	if (!r->in->state_dir || oc_policy_walk(r->in->state_dir, &state, &missing, NULL) || missing)
+	if (!oc_resolving_find(r, r->in->state_dir, &state, &missing) || missing)
 		return false;
 	if (!oc_path_within(state, r->workspace) || strlen(r->workspace) <= strlen(state) + 7)
 		return false;

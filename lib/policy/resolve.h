@@ -37,6 +37,8 @@ struct oc_resolving {
 /* Real path of an absolute one; false when something was wrong with it (told).  subject: the field. */
 bool oc_resolving_walk(struct oc_resolving *r, const char *subject, const char *path, char **real, bool *missing,
 		       struct oc_strv *links);
+/* The same where a circle of links simply leads nowhere, and a name that isn't UTF-8 is the caller's to judge. */
+bool oc_resolving_find(struct oc_resolving *r, const char *path, char **real, bool *missing);
 char *oc_resolving_expand(struct oc_resolving *r, const char *subject, const char *text);
 bool oc_resolving_utf8(struct oc_resolving *r, const char *subject, const char *path);
 void oc_resolving_emit(struct oc_resolving *r, const char *list, json_t *entry_taken);

@@ -308,7 +308,14 @@ static int parse_quietly(void *text)
 
 	oc_policy_free(p);
 	oc_error_free(e);
-	return rc == OC_EREFUSED ? 0 : rc; /* of the bad one */
+	return rc;
+}
+
+static int refuse_quietly(void *text)
+{
+	int rc = parse_quietly(text);
+
+	return rc == OC_EREFUSED ? 0 : rc;
 }
 
 START_TEST(out_of_memory)
@@ -316,8 +323,9 @@ START_TEST(out_of_memory)
 	char bad[] = "{\"wite\":[],\"write\":[\"/a/\"],\"network\":{\"allow\":[\"b\xc3\xbc.example\"]}}", good[sizeof(full)];
 
 	memcpy(good, full, sizeof(full));
-	ck_assert_int_gt(alloc_fail_each(parse_quietly, good, 0), 20);
-	ck_assert_int_gt(alloc_fail_each(parse_quietly, bad, 1), 20);
+	/* jansson's scanner drops a character, and says nothing, where its buffer can't grow: hence may_cope. */
+	ck_assert_int_gt(alloc_fail_each(parse_quietly, good, 1), 20);
+	ck_assert_int_gt(alloc_fail_each(refuse_quietly, bad, 1), 20);
 }
 END_TEST
 
