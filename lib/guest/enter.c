@@ -42,7 +42,14 @@ struct guest {
 	char **own;
 	int sigfd;
 	uint32_t failures;
+	bool exit_told;
 };
+
+static void tell_exit(struct guest *g)
+{
+	oc_report_exit(&g->chan, g->agent.status);
+	g->exit_told = true;
+}
 
 /* Nothing goes on after this.  Before the agent was there it is a FAILED; after that only EXIT is the truth. */
 static void fail(struct guest *g, int err, const char *what)
@@ -51,7 +58,7 @@ static void fail(struct guest *g, int err, const char *what)
 		return;
 	oc_agent_kill_all(&g->agent, KILL_MS);
 	if (g->state == RUNNING && g->agent.ended)
-		oc_report_exit(&g->chan, g->agent.status);
+		tell_exit(g);
 	else if (g->state != RUNNING)
 		oc_report_failed(&g->chan, err, "%s", what);
 	g->state = OVER;
@@ -285,7 +292,7 @@ static void children(struct guest *g)
 		read_cell(g); /* what it said last comes before its end */
 	if (!g->agent.ended || g->state != RUNNING)
 		return;
-	oc_report_exit(&g->chan, g->agent.status);
+	tell_exit(g);
 	oc_link_flush(&g->chan);
 	oc_agent_kill_all(&g->agent, KILL_MS);
 	g->state = OVER;
@@ -353,5 +360,5 @@ int oc_guest_enter(char **own)
 	oc_link_free(&g.cell);
 	oc_link_free(&g.chan);
 	oc_orders_free(&g.orders);
-	return told && g.agent.ended ? 0 : 1;
+	return told && g.exit_told ? 0 : 1;
 }

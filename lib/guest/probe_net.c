@@ -126,7 +126,6 @@ struct oc_probe_net {
 	struct attempt *v;
 	struct pollfd *p;
 	size_t n, cap;
-	/* A name is asked in several places: it fails in all of them, or resolves. */
 };
 
 static void finish(struct oc_probe_net *net, struct attempt *a, bool ok, const char *detail)
@@ -337,6 +336,7 @@ static void start_name(struct oc_probe_net *net, const struct oc_probe *p)
 	if (bad || !waiting) {
 		if (!a)
 			a = new_attempt(net, p, REFUSAL_MS);
+		a->step = DONE;
 		oc_probe_finish(net->run, p, !bad, a->since, detail);
 	}
 }
