@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "base/os.h"
 #include "base/path.h"
+#include "base/utf8.h"
 #include "guard/protocol.h"
 #include "plan/plan.h"
 #include "store/store.h"
@@ -24,27 +25,47 @@
 
 struct found {
 	oc_store *store;
-	const char *run;
+	const char *run, *state;
 	int dir, lock;     /* lock >= 0: no guard lives, and none can start while we hold it */
 	bool pinned, held; /* held: somebody else has the lock */
 	bool started, proved, ended;
 	enum oc_alive alive; /* the process of guard.json */
+	bool informed;       /* guard.json is there */
 	bool other_boot, other_digest;
 	char digest[OC_DIGEST_SIZE];
 	char detail[512];
 	oc_error *error; /* why it is unknown, or what is to be stored with the state */
 };
 
-static void unknown(struct found *f, const char *what, int errnum, const char *bring)
+/* The line to paste: a command on the run's directory, or what is known of the run. */
+static char *fix_line(const struct found *f, const char *command)
 {
-	char message[512];
+	struct oc_buf b;
+	oc_cleanup(oc_freep) char *runs = oc_path_join(f->store->dir, "runs");
+	oc_cleanup(oc_freep) char *dir = runs ? oc_path_join(runs, f->run) : NULL;
+	int rc;
 
-	snprintf(f->detail, sizeof(f->detail), "%s", what);
-	if (f->error)
-		return;
-	snprintf(message, sizeof(message), "%s%s%s", what, errnum ? ": " : "", errnum ? strerrordesc_np(errnum) : "");
-	oc_refuse(&f->error, "run_lost", f->run, bring, "what became of run %s is unknown, so it is not retried: %s",
-	          f->run, message);
+	oc_buf_init(&b, 65536);
+	if (!command)
+		rc = oc_buf_printf(&b, "open-conduit runs get %s", f->run);
+	else
+		rc = !dir || oc_buf_printf(&b, "%s ", command) < 0 || oc_shell_quote(&b, dir) < 0 ? OC_ENOMEM : 0;
+	if (rc == 0)
+		return oc_buf_steal(&b);
+	oc_buf_free(&b);
+	return NULL;
+}
+
+/* Not run_lost, which may be tried again: what can't be told must block a retry. */
+static void unknown(struct found *f, const char *what, int errnum, const char *command)
+{
+	oc_cleanup(oc_freep) char *fix = fix_line(f, command);
+
+	snprintf(f->detail, sizeof(f->detail), "%s%s%s", what, errnum ? ": " : "",
+	         errnum ? strerrordesc_np(errnum) : "");
+	if (!f->error)
+		oc_refuse(&f->error, "pin_mismatch", f->run, fix,
+		          "what became of run %s can't be told, so it is not retried: %s", f->run, f->detail);
 }
 
 /* 1: there; 0: not; negative: can't tell. */
@@ -55,13 +76,12 @@ static int there(struct found *f, const char *name)
 	if (fstatat(f->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 		if (S_ISREG(st.st_mode) && st.st_uid == geteuid())
 			return 1;
-		unknown(f, "a record of its guard is not a plain file of ours", 0,
-		        "ls -la runs/ID in the state directory, and restore it");
+		unknown(f, "a record of its guard is not a plain file of ours", 0, "ls -la");
 		return -1;
 	}
 	if (errno == ENOENT)
 		return 0;
-	unknown(f, "its directory can't be read", errno, "make the state directory readable again");
+	unknown(f, "its directory can't be read", errno, "ls -ld");
 	return -1;
 }
 
@@ -78,14 +98,13 @@ static int take_lock(struct found *f)
 {
 	f->lock = openat(f->dir, OC_GUARD_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 	if (f->lock < 0) {
-		unknown(f, "its lock can't be opened", errno, "make the state directory writable again");
+		unknown(f, "its lock can't be opened", errno, "ls -ld");
 		return -1;
 	}
 	if (flock(f->lock, LOCK_EX | LOCK_NB) == 0)
 		return 0;
 	if (errno != EWOULDBLOCK) {
-		unknown(f, "its lock can't be taken", errno,
-		        "put the state directory on a file system that has flock(2)");
+		unknown(f, "its lock can't be taken", errno, "ls -ld");
 		return -1;
 	}
 	f->lock = oc_close(f->lock);
@@ -109,15 +128,14 @@ static int read_info(struct found *f)
 		return 0;
 	if (rc < 0 || oc_json_parse(b.data ? b.data : "", b.len, INFO_MAX, OC_GUARD_INFO, &json, NULL) < 0 ||
 	    !json_is_object(json)) {
-		unknown(f, "guard.json can't be read", rc < 0 ? -rc : 0,
-		        "restore runs/ID/guard.json, or remove the run's directory");
+		unknown(f, "guard.json can't be read", rc < 0 ? -rc : 0, "ls -la");
 		return -1;
 	}
+	f->informed = true;
 	boot = oc_json_text(json, "boot");
 	digest = oc_json_text(json, "digest");
 	if (!boot || !digest || oc_os_boot_id(now) < 0) {
-		unknown(f, "guard.json names no boot or digest", 0,
-		        "restore runs/ID/guard.json, or remove the run's directory");
+		unknown(f, "guard.json names no boot or digest", 0, "ls -la");
 		return -1;
 	}
 	f->other_boot = strcmp(boot, now) != 0;
@@ -131,7 +149,7 @@ static const char *settle_unknown(struct found *f)
 	oc_error *ignored = NULL;
 
 	if (!f->error)
-		unknown(f, "its records contradict each other", 0, "open-conduit runs get ID");
+		unknown(f, "its records contradict each other", 0, NULL);
 	if (oc_store_state(f->store, f->run, "unknown", f->error, &ignored) < 0)
 		oc_error_free(ignored);
 	return "unknown";
@@ -140,10 +158,11 @@ static const char *settle_unknown(struct found *f)
 /* Not adopted, nothing killed: the next recovery looks again. */
 static const char *mismatch(struct found *f, const char *what)
 {
+	oc_cleanup(oc_freep) char *fix = fix_line(f, NULL);
 	oc_error *error = NULL, *ignored = NULL;
 
 	snprintf(f->detail, sizeof(f->detail), "%s", what);
-	oc_refuse(&error, "pin_mismatch", f->run, "open-conduit runs get ID",
+	oc_refuse(&error, "pin_mismatch", f->run, fix,
 	          "%s: the run is not adopted, and nothing is ended that is not provably ours", what);
 	if (oc_store_state(f->store, f->run, "unknown", error, &ignored) < 0)
 		oc_error_free(ignored);
@@ -158,7 +177,7 @@ static int remove_live(struct found *f)
 
 	oc_close(live);
 	if (rc < 0 && rc != -ENOENT) {
-		unknown(f, "what it left in live/ can't be removed", -rc, "remove live/ID in the state directory");
+		unknown(f, "what it left in live/ can't be removed", -rc, NULL);
 		return -1;
 	}
 	return 0;
@@ -171,12 +190,11 @@ static int clean(struct found *f)
 	int rc = f->started ? oc_guard_sweep(f->dir, f->run, &error) : 0;
 
 	if (rc < 0) {
-		unknown(f, error ? oc_error_message(error) : "what it left running can't be ended", 0,
-		        "open-conduit runs stop ID");
+		unknown(f, error ? oc_error_message(error) : "what it left running can't be ended", 0, NULL);
 		oc_error_free(error);
 		return rc;
 	}
-	oc_fault("recover-swept");
+	oc_fault("recover:swept");
 	return remove_live(f);
 }
 
@@ -188,12 +206,11 @@ static int rewind_run(struct found *f)
 
 	for (i = 0; i < OC_COUNT(names); i++)
 		if (unlinkat(f->dir, names[i], 0) < 0 && errno != ENOENT) {
-			unknown(f, "a record of the last attempt can't be removed", errno,
-			        "make the state directory writable again");
+			unknown(f, "a record of the last attempt can't be removed", errno, "ls -ld");
 			return -1;
 		}
 	if (fsync(f->dir) < 0) {
-		unknown(f, "its directory can't be written", errno, "free some space in the state directory");
+		unknown(f, "its directory can't be written", errno, "ls -ld");
 		return -1;
 	}
 	return 0;
@@ -209,7 +226,7 @@ static const char *launchable(struct found *f)
 	         f->started ? "the sandbox was not proved, so the command never ran; leftovers were removed"
 	                    : "nothing was started");
 	if (oc_store_state(f->store, f->run, "pinned", NULL, &error) < 0) {
-		unknown(f, error ? oc_error_message(error) : "the store can't be written", 0, "open-conduit doctor");
+		unknown(f, error ? oc_error_message(error) : "the store can't be written", 0, NULL);
 		oc_error_free(error);
 		return "unknown";
 	}
@@ -230,8 +247,7 @@ static const char *finished(struct found *f)
 	if (oc_error_reason(error) && strcmp(oc_error_reason(error), "pin_mismatch") == 0) {
 		outcome = mismatch(f, oc_error_message(error));
 	} else {
-		unknown(f, error ? oc_error_message(error) : "its exit record can't be read", 0,
-		        "restore runs/ID/exit.json, or remove it");
+		unknown(f, error ? oc_error_message(error) : "its exit record can't be read", 0, "ls -la");
 		outcome = settle_unknown(f);
 	}
 	oc_error_free(error);
@@ -240,6 +256,7 @@ static const char *finished(struct found *f)
 
 static const char *lost(struct found *f)
 {
+	oc_cleanup(oc_freep) char *fix = fix_line(f, NULL);
 	oc_error *reason = NULL, *error = NULL;
 	int rc;
 
@@ -248,15 +265,39 @@ static const char *lost(struct found *f)
 	snprintf(f->detail, sizeof(f->detail), "%s",
 	         f->other_boot ? "the machine was started anew while it ran"
 	                       : "its guard is gone without an exit record");
-	oc_refuse(&reason, "run_lost", f->run, "open-conduit runs logs ID", "%s: how the command ended is not known",
-	          f->detail);
+	oc_refuse(&reason, "run_lost", f->run, fix, "%s: how the command ended is not known", f->detail);
 	rc = oc_store_state(f->store, f->run, "run_lost", reason, &error);
 	oc_error_free(reason);
 	if (rc == 0)
 		return "run_lost";
-	unknown(f, error ? oc_error_message(error) : "the store can't be written", 0, "open-conduit doctor");
+	unknown(f, error ? oc_error_message(error) : "the store can't be written", 0, NULL);
 	oc_error_free(error);
 	return "unknown";
+}
+
+static const char *forget(struct found *f)
+{
+	oc_error *error = NULL;
+
+	if (oc_store_forget(f->store, f->run, &error) < 0) {
+		unknown(f, error ? oc_error_message(error) : "it can't be forgotten", 0, NULL);
+		oc_error_free(error);
+		return settle_unknown(f);
+	}
+	snprintf(f->detail, sizeof(f->detail), "it was planned and never pinned");
+	return "forgotten";
+}
+
+/* A run that could not be told for a while is again what its guard says it is. */
+static const char *adoptable(struct found *f)
+{
+	const char *state = f->proved ? "running" : f->started ? "started" : "launched";
+	oc_error *ignored = NULL;
+
+	snprintf(f->detail, sizeof(f->detail), "its guard lives");
+	if (f->state && strcmp(f->state, "unknown") == 0 && oc_store_state(f->store, f->run, state, NULL, &ignored) < 0)
+		oc_error_free(ignored);
+	return "alive";
 }
 
 /* A guard holds the lock.  It is the run's own only when every name of it agrees. */
@@ -266,14 +307,17 @@ static const char *living(struct found *f)
 		return mismatch(f, "its guard holds another plan than the one pinned");
 	if (f->other_boot)
 		return mismatch(f, "its guard's record names another boot of the machine");
-	if (f->alive == OC_ALIVE_YES) {
-		snprintf(f->detail, sizeof(f->detail), "its guard lives");
-		return "alive";
+	if (f->alive == OC_ALIVE_YES)
+		return adoptable(f);
+	if (!f->informed) {
+		/* It has begun and not said who it is: nothing is written, it will in a moment. */
+		snprintf(f->detail, sizeof(f->detail), "a guard is starting");
+		return "unknown";
 	}
 	unknown(f,
 	        f->alive == OC_ALIVE_NO ? "its lock is held, and not by the guard it names"
-	                                : "its lock is held by a guard that has not said who it is",
-	        0, "fuser runs/ID/lock; look again in a second");
+	                                : "whether its guard lives can't be told",
+	        0, "ls -la");
 	return settle_unknown(f);
 }
 
@@ -286,11 +330,11 @@ static const char *judge(struct found *f)
 		if (f->other_digest || f->other_boot)
 			return mismatch(f, f->other_digest ? "its guard holds another plan than the one pinned"
 			                                   : "its guard's record names another boot of the machine");
-		unknown(f, "its guard lives without holding its lock", 0, "open-conduit runs get ID");
+		unknown(f, "its guard lives without holding its lock", 0, NULL);
 		return settle_unknown(f);
 	}
 	if (f->alive == OC_ALIVE_UNKNOWN) {
-		unknown(f, "whether its guard lives can't be told", 0, "mount /proc, and look again");
+		unknown(f, "whether its guard lives can't be told", 0, "ls -ld");
 		return settle_unknown(f);
 	}
 	/* Nothing of another boot is alive, so there is nothing to sweep; another plan's records are not this run's. */
@@ -299,7 +343,13 @@ static const char *judge(struct found *f)
 	if (f->ended)
 		return finished(f);
 	if (f->proved && !f->started) {
-		unknown(f, "it has a proof and no start", 0, "restore runs/ID/started");
+		unknown(f, "it has a proof and no start", 0, "ls -la");
+		return settle_unknown(f);
+	}
+	if (!f->pinned && !f->started && !f->proved)
+		return forget(f);
+	if (!f->pinned) {
+		unknown(f, "it was started and there is no pin of it", 0, "ls -la");
 		return settle_unknown(f);
 	}
 	return f->proved ? lost(f) : launchable(f);
@@ -315,14 +365,8 @@ static int check_pin(struct found *f)
 static const char *classify(struct found *f)
 {
 	f->dir = oc_store_run_dir(f->store, f->run, false, &f->error);
-	if (f->dir == OC_ENOTFOUND && !f->pinned) {
-		oc_error *ignored = NULL;
-
-		if (oc_store_forget(f->store, f->run, &ignored) < 0)
-			oc_error_free(ignored);
-		snprintf(f->detail, sizeof(f->detail), "it was planned and never pinned");
-		return "forgotten";
-	}
+	if (f->dir == OC_ENOTFOUND && !f->pinned)
+		return forget(f);
 	if (f->dir < 0)
 		return settle_unknown(f);
 	if (f->pinned && check_pin(f) < 0) {
@@ -347,9 +391,15 @@ static int report(json_t *out, const struct found *f, const char *outcome, oc_er
 	return 0;
 }
 
-static int settle(oc_store *store, const char *run, bool pinned, json_t *out, oc_error **err)
+static int settle(oc_store *store, const char *run, const char *state, bool pinned, json_t *out, oc_error **err)
 {
-	struct found f = { .store = store, .run = run, .dir = -1, .lock = -1, .pinned = pinned, .alive = OC_ALIVE_NO };
+	struct found f = { .store = store,
+		           .run = run,
+		           .state = state,
+		           .dir = -1,
+		           .lock = -1,
+		           .pinned = pinned,
+		           .alive = OC_ALIVE_NO };
 	const char *outcome = classify(&f);
 	int rc;
 
@@ -414,7 +464,7 @@ static int orphan(oc_store *store, int runs, const char *run, json_t *out, oc_er
 		if (restore(store, run, f.dir, &f.error) == 0) {
 			oc_close(f.dir);
 			oc_error_free(f.error);
-			return settle(store, run, true, out, err);
+			return settle(store, run, NULL, true, out, err);
 		}
 		snprintf(f.detail, sizeof(f.detail), "%s",
 		         f.error ? oc_error_message(f.error) : "it can't be restored");
@@ -471,7 +521,8 @@ static int walk(oc_store *store, json_t *out, oc_error **err)
 	int rc = oc_store_unfinished(store, &list, err);
 
 	json_array_foreach(list, i, row) if (rc == 0) rc =
-	        settle(store, oc_json_text(row, "id"), json_is_true(json_object_get(row, "pinned")), out, err);
+	        settle(store, oc_json_text(row, "id"), oc_json_text(row, "state"),
+	               json_is_true(json_object_get(row, "pinned")), out, err);
 	return rc < 0 ? rc : orphans(store, out, err);
 }
 

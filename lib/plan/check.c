@@ -416,13 +416,6 @@ static int unpack(const json_t *plan, struct members *m, oc_error **err)
 	return oc_json_unpack(plan, "", NULL, keys, OC_COUNT(keys), err);
 }
 
-static bool run_valid(const char *run)
-{
-	size_t n = strspn(run, "abcdefghijklmnopqrstuvwxyz0123456789");
-
-	return n >= 8 && n <= 32 && !run[n];
-}
-
 static int check_parts(const struct members *m, bool sandbox, oc_error **err)
 {
 	int rc = check_policy(m->policy, err);
@@ -463,7 +456,7 @@ int oc_plan_check(const json_t *plan, oc_error **err)
 		return rc;
 	if (strcmp(m.kind, "none") != 0 && strcmp(m.kind, "sandbox") != 0)
 		return oc_plan_bad(err, "kind", "is neither none nor sandbox");
-	if (!run_valid(m.run))
+	if (!oc_run_id_valid(m.run))
 		return oc_plan_bad(err, "run", "is not 8 to 32 of a-z and 0-9");
 	rc = text_or_null(m.work, "work", err);
 	if (rc == 0)

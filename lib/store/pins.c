@@ -3,6 +3,7 @@
  * record, both under one digest and both written once. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,13 +18,6 @@
 
 #define PLAN_FILE "plan.json"
 
-bool oc_run_id_valid(const char *id)
-{
-	size_t n = id ? strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789") : 0;
-
-	return n >= 8 && n < OC_RUN_ID_SIZE && id[n] == '\0';
-}
-
 static char *run_path(oc_store *store, const char *run, const char *name)
 {
 	oc_cleanup(oc_freep) char *runs = oc_path_join(store->dir, "runs");
@@ -34,12 +28,20 @@ static char *run_path(oc_store *store, const char *run, const char *name)
 	return oc_path_join(dir, name);
 }
 
+/* The line that shows what is known of a run. */
+static const char *show_run(char out[80], const char *run)
+{
+	snprintf(out, 80, "open-conduit runs get %.32s", run);
+	return out;
+}
+
 static int run_fail(oc_store *store, const char *run, const char *name, int code, int errnum, const char *why,
                     oc_error **err)
 {
 	oc_cleanup(oc_freep) char *path = run_path(store, run, name);
+	char fix[80];
 
-	return oc_error_makef(err, code, errnum, NULL, path, "open-conduit runs list", "run %s: %s", run, why);
+	return oc_error_makef(err, code, errnum, NULL, path, show_run(fix, run), "run %s: %s", run, why);
 }
 
 int oc_store_run_dir(oc_store *store, const char *run, bool make, oc_error **err)
@@ -77,6 +79,7 @@ static int pin_row(oc_store *store, const char *run, const char *digest, oc_erro
 	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
 	oc_cleanup(oc_freep) char *path = NULL;
 	const char *there;
+	char fix[80];
 	int rc = oc_sql_prepare(store, &st, err, "SELECT digest FROM pins WHERE run = ?", "s", run);
 
 	if (rc == 0)
@@ -87,7 +90,7 @@ static int pin_row(oc_store *store, const char *run, const char *digest, oc_erro
 	if (there && strcmp(there, digest) == 0)
 		return 1;
 	path = run_path(store, run, PLAN_FILE);
-	return oc_error_makef(err, OC_EEXISTS, 0, NULL, path, "open-conduit runs get",
+	return oc_error_makef(err, OC_EEXISTS, 0, NULL, path, show_run(fix, run),
 	                      "run %s is pinned to %s already: what needs another plan is a new run", run,
 	                      there ? there : "another plan");
 }
@@ -133,7 +136,9 @@ static int pin_file(oc_store *store, const char *run, int dir, const char *text,
 		return 0;
 	if (row) {
 		oc_cleanup(oc_freep) char *path = run_path(store, run, PLAN_FILE);
-		return oc_refuse(err, "pin_mismatch", path, "open-conduit exec",
+		char fix[80];
+
+		return oc_refuse(err, "pin_mismatch", path, show_run(fix, run),
 		                 "the pinned plan of run %s is not what was pinned: start a new run", run);
 	}
 	rc = drop_orphan(store, run, dir, err);
@@ -177,7 +182,7 @@ static int pin_in(oc_store *store, const char *run, const char *text, const char
 	int row = pin_row(store, run, digest, err);
 	int rc = row < 0 ? row : pin_file(store, run, dir, text, row == 1, err);
 
-	oc_fault("pin-file");
+	oc_fault("host:pin-file");
 	if (rc < 0 || row == 1)
 		return rc;
 	return pin_rows(store, run, text, digest, head, err);
@@ -202,7 +207,7 @@ int oc_store_pin(oc_store *store, const char *run, const char *text, const char 
 	rc = oc_sql_begin(store, true, err);
 	if (rc >= 0)
 		rc = oc_sql_end(store, pin_in(store, run, text, digest, head, dir, err), err);
-	oc_fault("pinned");
+	oc_fault("host:pin-row");
 	return rc < 0 ? rc : 0;
 }
 
@@ -210,7 +215,7 @@ static int pinned_file(oc_store *store, const char *run, const char *digest, cha
 {
 	oc_cleanup(oc_closep) int dir = oc_store_run_dir(store, run, false, err);
 	oc_cleanup(oc_freep) char *path = run_path(store, run, PLAN_FILE);
-	char is[OC_DIGEST_SIZE] = "";
+	char is[OC_DIGEST_SIZE] = "", fix[80];
 	struct oc_buf b;
 	int rc;
 
@@ -226,7 +231,7 @@ static int pinned_file(oc_store *store, const char *run, const char *digest, cha
 	if (rc == -ENOMEM || rc == OC_ENOMEM)
 		return oc_nomem(err);
 	return oc_refuse(
-	        err, "pin_mismatch", path, "open-conduit exec",
+	        err, "pin_mismatch", path, show_run(fix, run),
 	        rc < 0 ? "the pinned plan of run %s can't be read (%s): nothing of it is launched; start a new run"
 	               : "the pinned plan of run %s is damaged (it is now %s): nothing of it is launched; start a new "
 	                 "run",

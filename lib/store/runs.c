@@ -2,9 +2,11 @@
 /* What changes about a run: attempts, events, states, its end.  What is shown of it is in record.c. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fault.h"
@@ -196,12 +198,26 @@ static const char *end_state(const json_t *record)
 	return strcmp(state, "refused") == 0 || strcmp(state, "unavailable") == 0 ? "failed" : "exited";
 }
 
+/* The guard's own time of the end, so that a run settled days later did not end today. */
+static int64_t end_ms(const json_t *record)
+{
+	const char *text = oc_json_text(record, "ended");
+	struct tm tm = { 0 };
+	int ms = 0;
+
+	if (!text || sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d.%3dZ", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
+	                    &tm.tm_min, &tm.tm_sec, &ms) != 7)
+		return oc_wall_ms();
+	tm.tm_year -= 1900;
+	tm.tm_mon--;
+	return (int64_t)timegm(&tm) * 1000 + ms;
+}
+
 static int finish_rows(oc_store *store, const char *run, const char *proved, const char *text, const json_t *record,
                        oc_error **err)
 {
 	const json_t *error = json_object_get(record, "error");
 	oc_cleanup(oc_freep) char *error_text = json_is_object(error) ? json_dumps(error, JSON_COMPACT) : NULL;
-	int64_t ended = oc_json_integer(record, "ended", oc_wall_ms());
 	int rc;
 
 	if (json_is_object(error) && !error_text)
@@ -210,7 +226,7 @@ static int finish_rows(oc_store *store, const char *run, const char *proved, con
 	                proved, text, run);
 	if (rc <= 0)
 		return rc < 0 ? rc : no_run(run, err);
-	return set_state(store, run, end_state(record), error_text, ended, err);
+	return set_state(store, run, end_state(record), error_text, end_ms(record), err);
 }
 
 /* The record is of this run and of its pin, or it is not its record. */
@@ -251,7 +267,7 @@ int oc_store_finish(oc_store *store, const char *run, oc_error **err)
 		rc = read_record(dir, "proved", &proved, &proof, err);
 	if (rc < 0)
 		return rc;
-	oc_fault("finish");
+	oc_fault("host:finish");
 	rc = oc_sql_begin(store, true, err);
 	if (rc >= 0)
 		rc = oc_sql_end(store, finish_rows(store, run, proved, text, record, err), err);

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "loop/context.h"
+#include "plan/plan.h"
 
 struct sqlite3;
 struct oc_store {
@@ -35,9 +36,7 @@ int oc_store_finish(oc_store *store, const char *run, oc_error **err);
 int oc_store_run_dir(oc_store *store, const char *run, bool make, oc_error **err);
 
 /* The one run that an id, or a prefix of it, names; OC_EINVAL when several do, OC_ENOTFOUND when none. */
-#define OC_RUN_ID_SIZE 33
 int oc_store_resolve(oc_store *store, const char *prefix, char id[OC_RUN_ID_SIZE], oc_error **err);
-bool oc_run_id_valid(const char *id); /* [a-z0-9]{8,32} */
 
 /* For recovery.  Ids and states of the runs that are not over, oldest first: [{"id","state","pinned"}…], *list new. */
 int oc_store_unfinished(oc_store *store, json_t **list, oc_error **err);

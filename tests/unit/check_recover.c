@@ -284,6 +284,7 @@ START_TEST(test_mismatch)
 	ck_assert(there("live/" RUN));
 	put_process("guard.json", guard, NULL, NULL); /* the control: as it should be, it is adopted */
 	ck_assert_str_eq(recover(), "alive");
+	ck_assert_str_eq(state(), "launched"); /* and no longer unknown */
 	stop(guard);
 	end();
 	/* An exit record of another plan. */
@@ -331,7 +332,7 @@ START_TEST(test_unknown)
 		put("proved", "{}");
 		put_process("started", gone(), NULL, NULL);
 		ck_assert_str_eq(recover(), "unknown");
-		ck_assert_str_eq(state(), "unknown run_lost");
+		ck_assert_str_eq(state(), "unknown pin_mismatch");
 		ck_assert(there("live/" RUN));
 		put_process("guard.json", gone(), NULL, NULL); /* brought back, it is settled */
 		ck_assert_str_eq(recover(), "run_lost");
@@ -352,6 +353,7 @@ START_TEST(test_unknown)
 	begin(); /* the lock is held and nobody says by whom: a guard that begins */
 	guard = spawn(true, true);
 	ck_assert_str_eq(recover(), "unknown");
+	ck_assert_str_eq(state(), "pinned"); /* said, not recorded */
 	ck_assert(alive(guard));
 	stop(guard);
 	ck_assert_str_eq(recover(), "launchable");
