@@ -17,6 +17,7 @@
 
 #define MAX_ENTRIES 10000000u
 #define TMPDIR_MAX 74
+#define ID_MASK ((1ull << 53) - 1) /* JSON carries no more, so plans hold device and inode cut to it */
 
 static void collect(oc_error **all, oc_error *one)
 {
@@ -38,7 +39,8 @@ static void check_identity(const char *path, const json_t *planned, const char *
 	if (rc < 0)
 		oc_refuse(&err, "sandbox_denied", path, "Put it back, or start a new run", "%s %s is not there any more: %s", what, path,
 			  strerror(-rc));
-	else if (dev < 0 || ino < 0 || id.dev != (uint64_t)dev || id.ino != (uint64_t)ino)
+	else if (dev < 0 || ino < 0 || (id.dev & ID_MASK) != (uint64_t)dev ||
+		 (id.ino & ID_MASK) != (uint64_t)ino)
 		oc_refuse(&err, "sandbox_denied", path, "Start a new run, which is planned with what is there now",
 			  "%s %s is not what it was when the run was planned: something else took its place", what, path);
 	collect(all, err);

@@ -129,9 +129,10 @@ class Connection:
 class Run:
     count = 0
 
-    def __init__(self, guard, guest, argv, root, **options):
+    def __init__(self, program, inside, argv, root, **options):
         Run.count += 1
-        self.guard, self.id = guard, "test%06dx%d" % (Run.count, os.getpid())
+        guest = inside
+        self.guard, self.id = program, "test%06dx%d" % (Run.count, os.getpid())
         self.root = root
         self.state = os.path.join(root, "state")
         self.dir = os.path.join(self.state, "runs", self.id)

@@ -410,6 +410,68 @@ def test_launch_gets_nothing_else():
     check(run.live + "/cwd" in log, log)
 
 
+def fake(mode, **options):
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_guest.py")
+    return sh("true", launch={"argv": [sys.executable, script, mode]},
+              guest={"confined": True, "landlock": True},
+              probes=[{"id": "P9", "kind": 7, "args": ["/x"]}, {"id": "P6", "kind": 5, "args": ["/y"]}], **options)
+
+
+def test_fake_guest_control():
+    run = fake("good")
+    c = run.begin()
+    record = run.finish(c)
+    check(record["state"] == "exited" and record["status"] == 5, record)
+    check(bytes(run.journal.streams[1]) == b"agent ran\n")
+    with open(os.path.join(run.dir, "proved")) as f:
+        proved = json.load(f)
+    ids = {p["id"] for p in proved["probes"]}
+    check(ids == {"P1", "P3", "P6", "P9", "P13", "P14", "P15"}, ids)
+    check(proved["facts"] == {"landlock": "7"} and all(p["ok"] for p in proved["probes"]), proved)
+    event = next(s for s in c.states if s["state"] == "proved")
+    check(event["probes"] == proved["probes"], event)
+
+
+def test_fake_guests_run_nothing():
+    for mode, subject in (("nonce", "P13"), ("run", "P13"), ("version", "P13"), ("early-exit", "P13"), ("ready-first", "P13"),
+                          ("hello-twice", "P13"), ("odd-fact", "P13"), ("connect", "P3"), ("missing", "P14"), ("fail", "P9"),
+                          ("fail-hidden", "P13"), ("unknown", "P13"), ("huge", "P13")):
+        run = fake(mode)
+        record = run.finish(run.begin())
+        check(record["state"] == "unavailable" and record["error"]["reason"] == "sandbox_unavailable", mode, record)
+        check(record["error"]["subject"] == subject, mode, record["error"])
+        check(not run.has("proved") and not run.journal.streams[1], mode, "something ran")
+        check("\x1b" not in json.dumps(record), mode)
+        check("wrote it" in record["error"]["message"] or mode != "fail", record)
+
+
+def test_fake_guests_cannot_forge_an_end():
+    for mode in ("failed-late", "result-late", "eof", "exit-value"):
+        run = fake(mode)
+        record = run.finish(run.begin())
+        check(record["state"] == "run_lost" and record["error"]["reason"] == "run_lost" or mode != "eof", mode, record)
+        check(record["state"] == "run_lost", mode, record)
+    run = fake("exit-twice")
+    record = run.finish(run.begin())
+    check(record["state"] == "exited" and record["status"] == 5, record)
+    run = fake("deaf")
+    c = run.begin()
+    c.wait("running")
+    before = time.time()
+    c.call("stop", {"grace_ms": 100})
+    record = run.finish(c)
+    check(record["state"] == "stopped" and time.time() - before < 4, record, time.time() - before)
+
+
+def slow_silent_guest():
+    run = fake("silent")
+    before = time.time()
+    c = run.begin()
+    c.s.settimeout(60)
+    record = run.finish(c, timeout=60)
+    check(record["state"] == "run_lost" and 25 < time.time() - before < 45, record, time.time() - before)
+
+
 POINTS = ["after-lock", "after-listen", "preflight", "held", "before-started", "after-started", "after-spawn", "hello", "ready",
           "after-proved", "after-go", "running", "exit-frame", "before-exit-record", "after-exit-record"]
 
