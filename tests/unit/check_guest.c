@@ -19,10 +19,10 @@
 #include "suite.h"
 
 #define CONFINED (OC_GUEST_CONFINED | OC_GUEST_LANDLOCK)
-#define AGENT(w, ...) ((char *[]){ (w)->self, "agent", __VA_ARGS__, NULL })
+#define AGENT(w, ...) ((const char *[]){ (w)->self, "agent", __VA_ARGS__, NULL })
 
 /* Run to the agent's end: its exit status, or 1000 + signal. */
-static unsigned run_agent(struct world *w, uint32_t options, char *const *argv)
+static unsigned run_agent(struct world *w, uint32_t options, const char *const *argv)
 {
 	struct drive d;
 	unsigned result;
@@ -42,7 +42,7 @@ static unsigned run_agent(struct world *w, uint32_t options, char *const *argv)
 START_TEST(test_exit_exact)
 {
 	const struct {
-		char *how, *value;
+		const char *how, *value;
 		unsigned want;
 	} cases[] = { { "exit", "0", 0 }, { "exit", "1", 1 }, { "exit", "77", 77 }, { "exit", "127", 127 }, { "exit", "255", 255 },
 		      { "die", "9", 1009 }, { "die", "15", 1015 }, { "die", "11", 1011 }, { "die", "1", 1001 } };
@@ -106,7 +106,7 @@ START_TEST(test_not_started)
 	struct world w;
 	struct drive d;
 	const struct {
-		char *program, *cwd;
+		const char *program, *cwd;
 		uint32_t err;
 		const char *stage;
 	} cases[] = {
@@ -137,7 +137,7 @@ START_TEST(test_not_started)
 }
 END_TEST
 
-static void start_agent(struct drive *d, struct world *w, uint32_t options, char *const *argv)
+static void start_agent(struct drive *d, struct world *w, uint32_t options, const char *const *argv)
 {
 	char x;
 
@@ -330,7 +330,7 @@ START_TEST(test_bad_go)
 		drive_start(&d, &w, 0);
 		drive_orders(&d, CONFINED, AGENT(&w, "exit", "0"));
 		if (n == 3)
-			drive_probe(&d, OC_PROBE_UNREADABLE, "P6", (char *[]){ "/etc/passwd", NULL });
+			drive_probe(&d, OC_PROBE_UNREADABLE, "P6", (const char *[]){ "/etc/passwd", NULL });
 		drive_send(&d, OC_FRAME_PREPARE, NULL, 0);
 		ck_assert_int_eq(drive_until(&d, OC_FRAME_READY, OC_FRAME_FAILED), OC_FRAME_READY);
 		ck_assert_uint_eq(d.failures, n == 3);
@@ -434,7 +434,7 @@ START_TEST(test_no_landlock)
 END_TEST
 
 /* The attempt with nothing in its way: the ordinary user, whose parent can be traced. */
-static unsigned bare(struct world *w, char *name, char *arg)
+static unsigned bare(struct world *w, const char *name, const char *arg)
 {
 	int status;
 	pid_t pid = fork();
@@ -448,7 +448,7 @@ static unsigned bare(struct world *w, char *name, char *arg)
 			_exit(241);
 		inner = fork();
 		if (!inner)
-			_exit(guest_agent(4, (char *[]){ "", "agent", name, arg, NULL }));
+			_exit(guest_agent(4, (char *[]){ (char *)"", (char *)"agent", (char *)name, (char *)arg, NULL }));
 		while (waitpid(inner, &status, 0) < 0 && errno == EINTR)
 			;
 		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 242);
@@ -458,7 +458,7 @@ static unsigned bare(struct world *w, char *name, char *arg)
 }
 
 struct attempt {
-	char *name;
+	const char *name;
 	uint32_t options; /* beyond CONFINED */
 	unsigned inside, outside;
 };
@@ -570,7 +570,7 @@ START_TEST(test_files)
 	reader = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	ck_assert_int_ge(reader, 0);
 	const struct {
-		char *what, *arg;
+		const char *what, *arg;
 		unsigned inside, outside;
 	} cases[] = {
 		{ "read", beside, 0, 0 },	{ "write", inside, 0, 0 },	  { "write", beside, EACCES, 0 },

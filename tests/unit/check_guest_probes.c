@@ -25,11 +25,11 @@
 #define CONFINED (OC_GUEST_CONFINED | OC_GUEST_LANDLOCK)
 
 /* One probe: did it pass?  Its detail is left in d. */
-static bool probe_env(struct world *w, struct drive *d, uint32_t options, enum oc_probe_kind kind, char *const *args,
-		      char *const *env)
+static bool probe_env(struct world *w, struct drive *d, uint32_t options, enum oc_probe_kind kind, const char *const *args,
+		      const char *const *env)
 {
 	drive_start(d, w, 0);
-	drive_orders(d, options, (char *[]){ "/bin/true", NULL });
+	drive_orders(d, options, (const char *[]){ "/bin/true", NULL });
 	for (; env && *env; env++)
 		drive_text(d, OC_FRAME_ENV, *env);
 	drive_probe(d, kind, "P", args);
@@ -42,15 +42,15 @@ static bool probe_env(struct world *w, struct drive *d, uint32_t options, enum o
 	return d->last_ok;
 }
 
-static bool probe(struct world *w, struct drive *d, uint32_t options, enum oc_probe_kind kind, char *const *args)
+static bool probe(struct world *w, struct drive *d, uint32_t options, enum oc_probe_kind kind, const char *const *args)
 {
 	return probe_env(w, d, options, kind, args, NULL);
 }
 
 #define PASSES(options, kind, ...) \
-	ck_assert_msg(probe(&w, &d, options, kind, (char *[]){ __VA_ARGS__, NULL }), "%s: %s", #kind, d.last_detail)
+	ck_assert_msg(probe(&w, &d, options, kind, (const char *[]){ __VA_ARGS__, NULL }), "%s: %s", #kind, d.last_detail)
 #define FAILS(options, kind, ...) \
-	ck_assert_msg(!probe(&w, &d, options, kind, (char *[]){ __VA_ARGS__, NULL }), "%s: %s", #kind, d.last_detail)
+	ck_assert_msg(!probe(&w, &d, options, kind, (const char *[]){ __VA_ARGS__, NULL }), "%s: %s", #kind, d.last_detail)
 #define SAID(text) ck_assert_msg(strstr(d.last_detail, text) != NULL, "'%s' lacks '%s'", d.last_detail, text)
 
 static char *under(const char *dir, const char *name)
@@ -160,9 +160,9 @@ START_TEST(test_listed)
 	make(&w, below, 0644);
 	for (int both = 0; both < 2; both++) {
 		drive_start(&d, &w, 0);
-		drive_orders(&d, CONFINED, (char *[]){ "/bin/true", NULL });
-		drive_probe(&d, OC_PROBE_UNREADABLE, "P6", (char *[]){ w.beside, NULL });
-		drive_probe(&d, OC_PROBE_READABLE, "P7", (char *[]){ below, NULL });
+		drive_orders(&d, CONFINED, (const char *[]){ "/bin/true", NULL });
+		drive_probe(&d, OC_PROBE_UNREADABLE, "P6", (const char *[]){ w.beside, NULL });
+		drive_probe(&d, OC_PROBE_READABLE, "P7", (const char *[]){ below, NULL });
 		if (both)
 			make(&w, b, 0644);
 		drive_send(&d, OC_FRAME_PREPARE, NULL, 0);
@@ -360,8 +360,8 @@ START_TEST(test_proxy)
 	struct world w;
 	struct drive d;
 	char port[8], url[128];
-	char *args[] = { "HTTP_PROXY", "denied.invalid", "443", NULL };
-	char *env[] = { url, NULL };
+	const char *args[] = { "HTTP_PROXY", "denied.invalid", "443", NULL };
+	const char *env[] = { url, NULL };
 	int fd;
 
 	world_init(&w);
@@ -394,14 +394,14 @@ START_TEST(test_process)
 	struct world w;
 	struct drive d;
 	char same[64], other[64];
-	char *env[] = { "A=1", "B=", NULL };
+	const char *env[] = { "A=1", "B=", NULL };
 	struct stat st;
 
 	world_init(&w);
-	ck_assert(probe_env(&w, &d, CONFINED, OC_PROBE_ENVIRONMENT, (char *[]){ "A", "B", NULL }, env));
-	ck_assert(!probe_env(&w, &d, CONFINED, OC_PROBE_ENVIRONMENT, (char *[]){ "A", NULL }, env));
+	ck_assert(probe_env(&w, &d, CONFINED, OC_PROBE_ENVIRONMENT, (const char *[]){ "A", "B", NULL }, env));
+	ck_assert(!probe_env(&w, &d, CONFINED, OC_PROBE_ENVIRONMENT, (const char *[]){ "A", NULL }, env));
 	SAID("B is set");
-	ck_assert(!probe_env(&w, &d, CONFINED, OC_PROBE_ENVIRONMENT, (char *[]){ "A", "B", "C", NULL }, env));
+	ck_assert(!probe_env(&w, &d, CONFINED, OC_PROBE_ENVIRONMENT, (const char *[]){ "A", "B", "C", NULL }, env));
 	SAID("C is not set");
 	ck_assert(probe_env(&w, &d, CONFINED, OC_PROBE_ENVIRONMENT, NULL, NULL));
 
@@ -495,7 +495,7 @@ START_TEST(test_nested)
 	SAID("none of 1 other");
 
 	drive_start(&d, &w, 0);
-	drive_orders(&d, nested, (char *[]){ w.self, "agent", "attack", NULL });
+	drive_orders(&d, nested, (const char *[]){ w.self, "agent", "attack", NULL });
 	drive_run(&d);
 	ck_assert_uint_eq(d.started_pid, 2);
 	ck_assert(drive_fact(&d, "nested=yes\n"));
@@ -505,7 +505,7 @@ START_TEST(test_nested)
 
 	/* No namespace beneath it, no other filter needed for that. */
 	drive_start(&d, &w, 0);
-	drive_orders(&d, nested, (char *[]){ "/bin/cat", "/proc/sys/user/max_user_namespaces", NULL });
+	drive_orders(&d, nested, (const char *[]){ "/bin/cat", "/proc/sys/user/max_user_namespaces", NULL });
 	drive_run(&d);
 	ck_assert_int_eq(drive_output(&d, out, sizeof(out), 10000), 2);
 	ck_assert_mem_eq(out, "0\n", 2);
@@ -513,7 +513,7 @@ START_TEST(test_nested)
 
 	/* The end of the channel is the end of everything in it. */
 	drive_start(&d, &w, 0);
-	drive_orders(&d, nested, (char *[]){ w.self, "agent", "children", NULL });
+	drive_orders(&d, nested, (const char *[]){ w.self, "agent", "children", NULL });
 	drive_run(&d);
 	ck_assert_int_eq(drive_output(&d, out, sizeof(out), 300), -1);
 	close(d.sock);

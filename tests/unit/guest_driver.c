@@ -105,7 +105,7 @@ void drive_start(struct drive *d, struct world *w, unsigned flags)
 			without_landlock();
 		dup2(pair[1], 0);
 		dup2(pair[1], 57); /* left behind by a careless launcher */
-		execle(w->guest, "open-conduit-guest", "enter", NULL, (char *[]){ "INHERITED=yes", "OTHER=no", NULL });
+		execle(w->guest, "open-conduit-guest", "enter", NULL, (const char *[]){ "INHERITED=yes", "OTHER=no", NULL });
 		_exit(98);
 	}
 	close(pair[1]);
@@ -144,7 +144,7 @@ void drive_hello(struct drive *d)
 	drive_send(d, OC_FRAME_HELLO, hello, sizeof(hello));
 }
 
-void drive_orders(struct drive *d, uint32_t options, char *const *argv)
+void drive_orders(struct drive *d, uint32_t options, const char *const *argv)
 {
 	drive_hello(d);
 	drive_options(d, options);
@@ -154,7 +154,7 @@ void drive_orders(struct drive *d, uint32_t options, char *const *argv)
 		drive_text(d, OC_FRAME_ARG, *argv);
 }
 
-void drive_probe(struct drive *d, enum oc_probe_kind kind, const char *id, char *const *args)
+void drive_probe(struct drive *d, enum oc_probe_kind kind, const char *id, const char *const *args)
 {
 	char buf[8192];
 	size_t n = 0;

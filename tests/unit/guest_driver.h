@@ -40,8 +40,8 @@ void drive_text(struct drive *d, enum oc_frame_type type, const char *text);
 void drive_options(struct drive *d, uint32_t options);
 void drive_hello(struct drive *d);
 /* hello, options, cwd, writable workspace; then argv up to NULL. */
-void drive_orders(struct drive *d, uint32_t options, char *const *argv);
-void drive_probe(struct drive *d, enum oc_probe_kind kind, const char *id, char *const *args);
+void drive_orders(struct drive *d, uint32_t options, const char *const *argv);
+void drive_probe(struct drive *d, enum oc_probe_kind kind, const char *id, const char *const *args);
 /* Next frame, within 20 s: its type, or 0 at the end. */
 int drive_next(struct drive *d);
 /* Until one of these types (0: the end) comes. */
