@@ -520,9 +520,12 @@ static int walk(oc_store *store, json_t *out, oc_error **err)
 	/* Rows first: what the orphans bring back has been settled already. */
 	int rc = oc_store_unfinished(store, &list, err);
 
-	json_array_foreach(list, i, row) if (rc == 0) rc =
-	        settle(store, oc_json_text(row, "id"), oc_json_text(row, "state"),
-	               json_is_true(json_object_get(row, "pinned")), out, err);
+	json_array_foreach(list, i, row)
+	{
+		if (rc == 0)
+			rc = settle(store, oc_json_text(row, "id"), oc_json_text(row, "state"),
+			            json_is_true(json_object_get(row, "pinned")), out, err);
+	}
 	return rc < 0 ? rc : orphans(store, out, err);
 }
 

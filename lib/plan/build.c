@@ -111,11 +111,16 @@ static bool put_writable(json_t *guest, const json_t *resolved)
 
 	if (!oc_json_set(guest, "writable", list))
 		return false;
-	json_array_foreach(json_object_get(resolved, "write"), i,
-	                   entry) if (!oc_json_append(list, json_string(oc_json_text(entry, "path")))) return false;
-	json_array_foreach(json_object_get(resolved, "hidden"), i,
-	                   entry) if (strcmp(oc_json_text(entry, "path"), "/tmp") == 0 &&
-	                              !oc_json_append(list, json_string("/tmp"))) return false;
+	json_array_foreach(json_object_get(resolved, "write"), i, entry)
+	{
+		if (!oc_json_append(list, json_string(oc_json_text(entry, "path"))))
+			return false;
+	}
+	json_array_foreach(json_object_get(resolved, "hidden"), i, entry)
+	{
+		if (strcmp(oc_json_text(entry, "path"), "/tmp") == 0 && !oc_json_append(list, json_string("/tmp")))
+			return false;
+	}
 	return true;
 }
 

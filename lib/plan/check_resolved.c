@@ -55,8 +55,11 @@ static int check_list(const json_t *resolved, size_t which, oc_error **err)
 	rc = oc_plan_each(list, path, lists[which].keys, lists[which].n, err);
 	if (rc < 0 || !lists[which].paths)
 		return rc;
-	json_array_foreach(list, i, entry) if (!oc_path_clean(oc_json_text(entry, "path"))) return oc_plan_bad(
-	        err, path, "holds what is not an absolute, clean path");
+	json_array_foreach(list, i, entry)
+	{
+		if (!oc_path_clean(oc_json_text(entry, "path")))
+			return oc_plan_bad(err, path, "holds what is not an absolute, clean path");
+	}
 	return 0;
 }
 

@@ -66,7 +66,11 @@ static json_t *env_find(json_t *env, const char *name)
 	json_t *entry;
 	size_t i;
 
-	json_array_foreach(env, i, entry) if (strcmp(oc_json_text(entry, "name"), name) == 0) return entry;
+	json_array_foreach(env, i, entry)
+	{
+		if (strcmp(oc_json_text(entry, "name"), name) == 0)
+			return entry;
+	}
 	return NULL;
 }
 
@@ -223,8 +227,12 @@ static int put_secrets(struct command *c, oc_error **err)
 		rc = reserved(*s, "secrets", err);
 		if (rc < 0)
 			return rc;
-		json_array_foreach(c->secrets, i, seen) if (strcmp(json_string_value(seen), *s) == 0) return oc_refuse(
-		        err, "sandbox_config", *s, "name it once", "the secret %s is asked for twice", *s);
+		json_array_foreach(c->secrets, i, seen)
+		{
+			if (strcmp(json_string_value(seen), *s) == 0)
+				return oc_refuse(err, "sandbox_config", *s, "name it once",
+				                 "the secret %s is asked for twice", *s);
+		}
 		/* A secret of the host's whole environment replaces the variable; one pinned beside it would be two values. */
 		for (i = 0; i < json_array_size(c->env); i++) {
 			json_t *entry = json_array_get(c->env, i);

@@ -33,9 +33,16 @@ static int objects(const json_t *a, const json_t *b, const char *path, json_t *o
 	json_t *value;
 	int rc = 0;
 
-	json_object_foreach((json_t *)a, key, value) if (rc == 0) rc = member(a, b, path, key, out, err);
-	json_object_foreach((json_t *)b, key, value) if (rc == 0 && !json_object_get(a, key)) rc =
-	        member(a, b, path, key, out, err);
+	json_object_foreach((json_t *)a, key, value)
+	{
+		if (rc == 0)
+			rc = member(a, b, path, key, out, err);
+	}
+	json_object_foreach((json_t *)b, key, value)
+	{
+		if (rc == 0 && !json_object_get(a, key))
+			rc = member(a, b, path, key, out, err);
+	}
 	return rc;
 }
 

@@ -161,9 +161,11 @@ static void protected_paths(struct probes *p)
 
 	state_file(p, "state.db", OC_PLAN_UNREADABLE, "P6");
 	state_file(p, "plan.json", OC_PLAN_UNREADABLE, "P6");
-	json_array_foreach(json_object_get(p->resolved, "protected"), i,
-	                   entry) if (!oc_resolved_read(p->resolved, oc_json_text(entry, "path")).allowed)
-	        path_probe(p, "P6", OC_PLAN_UNREADABLE, oc_json_text(entry, "path"));
+	json_array_foreach(json_object_get(p->resolved, "protected"), i, entry)
+	{
+		if (!oc_resolved_read(p->resolved, oc_json_text(entry, "path")).allowed)
+			path_probe(p, "P6", OC_PLAN_UNREADABLE, oc_json_text(entry, "path"));
+	}
 }
 
 static void denied_paths(struct probes *p)
@@ -171,11 +173,15 @@ static void denied_paths(struct probes *p)
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach(json_object_get(p->resolved, "read"), i,
-	                   entry) if (!oc_resolved_read(p->resolved, oc_json_text(entry, "path")).allowed)
-	        path_probe(p, "P7", OC_PLAN_UNREADABLE, oc_json_text(entry, "path"));
+	json_array_foreach(json_object_get(p->resolved, "read"), i, entry)
+	{
+		if (!oc_resolved_read(p->resolved, oc_json_text(entry, "path")).allowed)
+			path_probe(p, "P7", OC_PLAN_UNREADABLE, oc_json_text(entry, "path"));
+	}
 	json_array_foreach(json_object_get(p->resolved, "hidden"), i, entry)
-	        path_probe(p, "P10", OC_PLAN_UNREADABLE, oc_json_text(entry, "path"));
+	{
+		path_probe(p, "P10", OC_PLAN_UNREADABLE, oc_json_text(entry, "path"));
+	}
 }
 
 /* What the operator can't do the run can't either, and that is no fault of the sandbox. */
@@ -227,7 +233,10 @@ static void unwritable_paths(struct probes *p)
 	unwritable(p, oc_json_text(p->resolved, "home"));
 	unwritable(p, oc_json_text(p->resolved, "workspace"));
 	beside(p, oc_json_text(p->resolved, "workspace"));
-	json_array_foreach(json_object_get(p->resolved, "write"), i, entry) beside(p, oc_json_text(entry, "path"));
+	json_array_foreach(json_object_get(p->resolved, "write"), i, entry)
+	{
+		beside(p, oc_json_text(entry, "path"));
+	}
 }
 
 static void writable_paths(struct probes *p)
@@ -253,7 +262,9 @@ static void git(struct probes *p)
 	size_t i;
 
 	json_array_foreach(json_object_get(p->resolved, "readonly"), i, entry)
-	        path_probe(p, "P9", OC_PLAN_UNWRITABLE, oc_json_text(entry, "path"));
+	{
+		path_probe(p, "P9", OC_PLAN_UNWRITABLE, oc_json_text(entry, "path"));
+	}
 	if (mode && path && strcmp(mode, "clone") == 0) {
 		oc_cleanup(oc_freep) char *parent = oc_path_parent(path);
 
@@ -270,8 +281,11 @@ static bool lifted(struct probes *p, const char *path)
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach(json_object_get(p->resolved, "sockets"), i,
-	                   entry) if (strcmp(oc_json_text(entry, "path"), path) == 0) return true;
+	json_array_foreach(json_object_get(p->resolved, "sockets"), i, entry)
+	{
+		if (strcmp(oc_json_text(entry, "path"), path) == 0)
+			return true;
+	}
 	return false;
 }
 
@@ -354,9 +368,11 @@ static void environment(struct probes *p)
 			nomem(p);
 	}
 	for (k = 0; k < OC_COUNT(lists); k++)
-		json_array_foreach(json_object_get(p->command, lists[k]), i,
-		                   entry) if (!json_object_get(names, json_string_value(entry)))
-		        arg(p, args, json_string_value(entry));
+		json_array_foreach(json_object_get(p->command, lists[k]), i, entry)
+		{
+			if (!json_object_get(names, json_string_value(entry)))
+				arg(p, args, json_string_value(entry));
+		}
 	json_decref((json_t *)names);
 }
 
@@ -378,7 +394,10 @@ static void same_paths(struct probes *p)
 	const json_t *entry, *repository = json_object_get(p->resolved, "git");
 	size_t i;
 
-	json_array_foreach(json_object_get(p->resolved, "write"), i, entry) same(p, oc_json_text(entry, "path"), entry);
+	json_array_foreach(json_object_get(p->resolved, "write"), i, entry)
+	{
+		same(p, oc_json_text(entry, "path"), entry);
+	}
 	same(p, oc_json_text(repository, "path"), repository);
 }
 

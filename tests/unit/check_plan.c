@@ -26,9 +26,11 @@ static const char *variable(const oc_plan *plan, const char *name)
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach(json_object_get(command(plan), "env"), i,
-	                   entry) if (strcmp(oc_json_text(entry, "name"), name) == 0) return oc_json_text(entry,
-	                                                                                                  "value");
+	json_array_foreach(json_object_get(command(plan), "env"), i, entry)
+	{
+		if (strcmp(oc_json_text(entry, "name"), name) == 0)
+			return oc_json_text(entry, "value");
+	}
 	return "(absent)";
 }
 
@@ -307,7 +309,10 @@ static void mutate(json_t *root, json_t *value, const char *path)
 	json_t *member;
 
 	if (json_is_object(value) && !free_form(path)) {
-		json_object_foreach(value, key, member) keys[n++] = strdup(key);
+		json_object_foreach(value, key, member)
+		{
+			keys[n++] = strdup(key);
+		}
 		for (i = 0; i < n; i++) {
 			bool optional = strncmp(path, "policy.normal", 13) == 0 ||
 			                (!strcmp(path, "resolved") && !strcmp(keys[i], "git"));

@@ -154,8 +154,11 @@ static const char *recover(void)
 	list = json_loads(text, 0, NULL);
 	ck_assert_ptr_nonnull(list);
 	snprintf(outcome, sizeof(outcome), "(none)");
-	json_array_foreach(list, i, row) if (strcmp(oc_json_text(row, "id"), RUN) == 0)
-	        snprintf(outcome, sizeof(outcome), "%s", oc_json_text(row, "outcome"));
+	json_array_foreach(list, i, row)
+	{
+		if (strcmp(oc_json_text(row, "id"), RUN) == 0)
+			snprintf(outcome, sizeof(outcome), "%s", oc_json_text(row, "outcome"));
+	}
 	json_decref(list);
 	free(text);
 	return outcome;
