@@ -26,6 +26,7 @@
 
 #define ACT_MS 30000
 #define VERSION_MS 5000
+#define AGAIN_FIX SRT_INSTALL " && sudo apt-get install --reinstall bubblewrap socat ripgrep"
 
 /* Builtins of bash alone: nothing else has to be there. */
 #define ACT "echo \"nonce $OC_NONCE\"; " \
@@ -293,7 +294,7 @@ static const char *act_verdict(const struct process *p, const struct act *a, con
 	if (!has_line(p->out, "NoNewPrivs:", "1"))
 		return "a sandboxed process could gain privileges";
 	if (!has_line(p->out, "guest", "")) {
-		*fix = NULL;
+		*fix = "install Open Conduit again: meson install -C build";
 		return "the guest program can't be executed inside";
 	}
 	if (!has_line(p->out, "open ", a->nonce) || access(a->inside, F_OK) < 0)
@@ -347,7 +348,8 @@ static bool report_act(json_t *checks, const struct srt *srt, const struct proce
 		detail = format("%s: %s", obstacle ? obstacle->cause : known->cause, log);
 	else
 		detail = format("srt ended with status %d: %s", p->status, log && log[0] ? log : "it printed nothing");
-	return add(checks, "act", title, false, detail, obstacle ? obstacle->fix : known ? known->fix : NULL, p->ms);
+	return add(checks, "act", title, false, detail, obstacle ? obstacle->fix : known && known->fix ? known->fix : AGAIN_FIX,
+		   p->ms);
 }
 
 static bool perform(json_t *checks, const struct srt *srt, const char *state_dir, const char *guest, const struct act *a)

@@ -37,7 +37,10 @@ def launch(plan, env, during=None, timeout=60):
     os.lseek(settings, 0, 0)
 
     def place():
-        os.dup2(settings, 3, inheritable=True)
+        if settings == 3:
+            os.set_inheritable(3, True)
+        else:
+            os.dup2(settings, 3, inheritable=True)
 
     p = subprocess.Popen(launched["argv"], env={**launched["env"], **env}, cwd=launched["cwd"], stdin=subprocess.DEVNULL,
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, close_fds=False, start_new_session=True, preexec_fn=place)
