@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "guard/values.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/sha256.h"
 
 #define VALUE_MAX 131072u
 
@@ -46,21 +47,36 @@ static bool planned(const struct oc_plan_view *plan, const char *name, bool secr
 	return false;
 }
 
+/* Values travel in base64: a variable need not be UTF-8, and JSON must be. */
 static int add(struct oc_values *values, const char *name, const json_t *value, bool secret, oc_error **err)
 {
 	struct oc_value *v = &values->v[values->n];
 	const char *text = json_string_value(value);
+	size_t prefix = strlen(name) + 1, len = 0;
+	void *data = NULL;
+	int rc = text ? oc_base64_decode(text, json_string_length(value), &data, &len) : OC_EPROTO;
 
-	if (!text || strlen(text) != json_string_length(value) || strlen(text) > VALUE_MAX)
-		return oc_fail(err, OC_EPROTO, 0, "The value of %s is not text of at most %u bytes", name, VALUE_MAX);
-	v->len = strlen(name) + 1 + strlen(text);
-	v->secret = secret;
-	v->entry = malloc(v->len + 1);
-	if (!v->entry)
+	if (rc == OC_ENOMEM)
 		return oc_nomem(err);
-	snprintf(v->entry, v->len + 1, "%s=%s", name, text);
-	values->n++;
-	return 0;
+	if (rc < 0 || len > VALUE_MAX || memchr(data, 0, len)) {
+		rc = oc_fail(err, OC_EPROTO, 0, "The value of %s is not base64 of at most %u bytes without NUL", name, VALUE_MAX);
+	} else {
+		v->len = prefix + len;
+		v->secret = secret;
+		v->entry = malloc(v->len + 1);
+		rc = v->entry ? 0 : oc_nomem(err);
+	}
+	if (rc == 0) {
+		memcpy(v->entry, name, prefix - 1);
+		v->entry[prefix - 1] = '=';
+		memcpy(v->entry + prefix, data, len);
+		v->entry[v->len] = 0;
+		values->n++;
+	}
+	if (data)
+		explicit_bzero(data, len);
+	free(data);
+	return rc;
 }
 
 static int add_all(struct oc_values *values, const struct oc_plan_view *plan, const json_t *object, bool secret, oc_error **err)
