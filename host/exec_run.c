@@ -420,7 +420,8 @@ static void prepare(struct exec *x)
 	for (int i = 0; i < 2; i++) {
 		struct out *o = i || x->h->json ? &x->h->err : &x->h->out;
 
-		x->filters[i] = (struct filter){ .lines = true, .colours = o->colour, .ascii = o->ascii };
+		x->filters[i] =
+		        (struct filter){ .lines = true, .colours = true, .strip = !o->colour, .ascii = o->ascii };
 	}
 }
 

@@ -21,7 +21,7 @@ static int missing(struct host *h, const char *name, const char *message, const 
 }
 
 /* Another user's file, or one that others may read, is no place for a secret. */
-static const char *judge_file(int fd)
+static const char *judge_file(int fd, bool *open_to_others)
 {
 	struct stat st;
 
@@ -31,16 +31,33 @@ static const char *judge_file(int fd)
 		return "it is not a regular file";
 	if (st.st_uid != geteuid())
 		return "it belongs to another user";
-	if (st.st_mode & 077)
-		return "other users have access to it";
-	return NULL;
+	*open_to_others = st.st_mode & 077;
+	return *open_to_others ? "other users have access to it" : NULL;
+}
+
+static int refuse_file(struct host *h, const char *name, const char *path, const char *why, bool open_to_others)
+{
+	struct text message = { 0 }, fix = { 0 };
+	int rc;
+
+	text_puts(&message, "the secret's file ");
+	text_puts(&message, path);
+	text_puts(&message, " can't be used: ");
+	text_puts(&message, why);
+	text_puts(&fix, open_to_others ? "chmod 600 " : "name a file of your own with mode 0600");
+	if (open_to_others)
+		host_quote(&fix, path);
+	rc = missing(h, name, message.data ? message.data : why, fix.data);
+	text_free(&message);
+	text_free(&fix);
+	return rc;
 }
 
 static int from_file(struct host *h, struct exec_secret *s, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	const char *why = fd < 0 ? strerror(errno) : judge_file(fd);
-	char message[512], fix[512];
+	bool open_to_others = false;
+	const char *why = fd < 0 ? strerror(errno) : judge_file(fd, &open_to_others);
 	ssize_t n = 0;
 
 	s->value = why ? NULL : calloc(1, SECRET_MAX + 1);
@@ -52,11 +69,8 @@ static int from_file(struct host *h, struct exec_secret *s, const char *path)
 		why = "it is longer than 64 KiB";
 	if (fd >= 0)
 		close(fd);
-	if (why) {
-		snprintf(message, sizeof(message), "the secret's file %.300s can't be used: %s", path, why);
-		snprintf(fix, sizeof(fix), "chmod 600 %.400s", path);
-		return missing(h, s->name, message, fix);
-	}
+	if (why)
+		return refuse_file(h, s->name, path, why, open_to_others);
 	/* Editors and echo end a file with a newline that is no part of the secret. */
 	if (s->len && s->value[s->len - 1] == '\n')
 		s->len--;

@@ -143,6 +143,21 @@ static bool plain_word(const char *s)
 	return *s && !s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-")];
 }
 
+void host_quote(struct text *out, const char *word)
+{
+	if (plain_word(word)) {
+		text_puts(out, word);
+		return;
+	}
+	text_puts(out, "'");
+	for (; *word; word++)
+		if (*word == '\'')
+			text_puts(out, "'\\''");
+		else
+			text_add(out, word, 1);
+	text_puts(out, "'");
+}
+
 void host_command_line(struct text *out, const json_t *argv)
 {
 	const json_t *word;
@@ -150,21 +165,9 @@ void host_command_line(struct text *out, const json_t *argv)
 
 	json_array_foreach(argv, i, word)
 	{
-		const char *s = json_string_value(word);
-
 		if (i)
 			text_puts(out, " ");
-		if (s && plain_word(s)) {
-			text_puts(out, s);
-			continue;
-		}
-		text_puts(out, "'");
-		for (; s && *s; s++)
-			if (*s == '\'')
-				text_puts(out, "'\\''");
-			else
-				text_add(out, s, 1);
-		text_puts(out, "'");
+		host_quote(out, json_is_string(word) ? json_string_value(word) : "");
 	}
 	text_puts(out, "");
 }

@@ -124,7 +124,8 @@ int runs_logs(struct host *h, int argc, char **argv)
 	for (int i = 0; i < 2; i++) {
 		struct out *to = i ? &h->err : &h->out;
 
-		l.filters[i] = (struct filter){ .lines = true, .colours = to->colour, .ascii = to->ascii };
+		l.filters[i] =
+		        (struct filter){ .lines = true, .colours = true, .strip = !to->colour, .ascii = to->ascii };
 	}
 	status = print(&l, id, follow);
 	finish(&l);

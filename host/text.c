@@ -191,9 +191,11 @@ static void pass_sgr(struct filter *f, struct text *out)
 		return;
 	}
 	f->hold[f->held - 1] = 'm';
-	text_add(out, (char *)f->hold, f->held);
+	if (!f->strip) {
+		text_add(out, (char *)f->hold, f->held);
+		f->styled = !reset;
+	}
 	f->held = 0;
-	f->styled = !reset;
 }
 
 static void pass_codepoint(struct filter *f, struct text *out)

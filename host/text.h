@@ -20,6 +20,7 @@ void text_puts(struct text *t, const char *s);
 struct filter {
 	bool lines;   /* newline and tab pass */
 	bool colours; /* SGR sequences pass, but for those that hide text */
+	bool strip;   /* … and those that would pass are left out: NO_COLOR */
 	bool ascii;   /* the terminal doesn't speak UTF-8: everything above 0x7e is escaped */
 	/* private */
 	unsigned char hold[64];
