@@ -82,8 +82,7 @@ static int put_members(struct canon *c, const json_t *object, const char **keys,
 	json_t *value;
 	int rc = put(c, "{", 1);
 
-	json_object_foreach((json_t *)object, key, value)
-		keys[n++] = key;
+	json_object_foreach((json_t *)object, key, value) keys[n++] = key;
 	qsort(keys, n, sizeof(*keys), compare_keys);
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		rc = i ? put(c, ",", 1) : 0;
@@ -110,7 +109,8 @@ static int put_array(struct canon *c, const json_t *array, int depth)
 	json_t *value;
 	size_t i;
 
-	json_array_foreach(array, i, value) {
+	json_array_foreach(array, i, value)
+	{
 		if (rc == 0 && i)
 			rc = put(c, ",", 1);
 		if (rc == 0)

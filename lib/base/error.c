@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 
-#define TEXT_MAX 4096 /* of one text, escaped */
+#define TEXT_MAX  4096 /* of one text, escaped */
 #define CHAIN_MAX 64
 
 struct oc_error {
@@ -23,7 +23,7 @@ static const oc_error nomem_error = {
 	.code = OC_ENOMEM,
 	.message = (char *)"out of memory",
 	.json = (char *)"{\"reason\":null,\"subject\":null,\"message\":\"out of memory\",\"fix\":null,"
-			"\"code\":-2,\"errno\":0,\"more\":[]}",
+	                "\"code\":-2,\"errno\":0,\"more\":[]}",
 };
 
 int oc_nomem(oc_error **err)
@@ -97,7 +97,7 @@ static bool copy_into(char **out, const char *text)
 }
 
 int oc_error_make(oc_error **err, int code, int errnum, const char *reason, const char *subject, const char *fix,
-		  const char *fmt, va_list ap)
+                  const char *fmt, va_list ap)
 {
 	oc_error *e;
 
@@ -122,7 +122,7 @@ nomem:
 }
 
 int oc_error_makef(oc_error **err, int code, int errnum, const char *reason, const char *subject, const char *fix,
-		   const char *fmt, ...)
+                   const char *fmt, ...)
 {
 	va_list ap;
 
@@ -330,7 +330,8 @@ int oc_error_from_json(oc_error **err, const json_t *json)
 
 	if (!err)
 		return code;
-	json_array_foreach(more, i, item) {
+	json_array_foreach(more, i, item)
+	{
 		oc_error *next = NULL;
 
 		if (i >= CHAIN_MAX)

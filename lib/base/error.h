@@ -16,8 +16,8 @@ int oc_fail(oc_error **err, int code, int errnum, const char *fmt, ...) OC_PRINT
 
 /* A refusal: reason is one of the table in openconduit-reasons(7), subject what it
  * is about (path, host, field, probe), fix a line a person can paste.  All are copied. */
-int oc_refuse(oc_error **err, const char *reason, const char *subject, const char *fix,
-	      const char *fmt, ...) OC_PRINTF(5, 6);
+int oc_refuse(oc_error **err, const char *reason, const char *subject, const char *fix, const char *fmt, ...)
+        OC_PRINTF(5, 6);
 
 int oc_nomem(oc_error **err);
 
@@ -25,9 +25,9 @@ int oc_nomem(oc_error **err);
  * bounded and escaped (utf8.h), so that an error can be printed and stored as it is; where errnum is
  * set its description is appended to the message. */
 int oc_error_make(oc_error **err, int code, int errnum, const char *reason, const char *subject, const char *fix,
-		  const char *fmt, va_list ap) OC_PRINTF(7, 0);
+                  const char *fmt, va_list ap) OC_PRINTF(7, 0);
 int oc_error_makef(oc_error **err, int code, int errnum, const char *reason, const char *subject, const char *fix,
-		   const char *fmt, ...) OC_PRINTF(7, 8);
+                   const char *fmt, ...) OC_PRINTF(7, 8);
 
 /* Put "<text>: " before the message of *err, keeping everything else. */
 void oc_prefix(oc_error **err, const char *fmt, ...) OC_PRINTF(2, 3);
@@ -37,7 +37,7 @@ void oc_error_append(oc_error **err, oc_error *more);
 
 /* The object form: {"reason","subject","message","fix","code","errno","more":[…]};
  * absent members are null in C.  from_json bounds and checks what it reads. */
-json_t *oc_error_to_json(const oc_error *err); /* new, or NULL when out of memory */
+json_t *oc_error_to_json(const oc_error *err);              /* new, or NULL when out of memory */
 int oc_error_from_json(oc_error **err, const json_t *json); /* the code stored */
 
 #endif

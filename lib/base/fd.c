@@ -76,12 +76,11 @@ static void sync_dir_of(int path_fd)
 
 static int enter(int dir, const char *name, mode_t mode, bool last)
 {
-	int fd, flags = O_PATH | O_DIRECTORY | O_CLOEXEC | (last ? O_NOFOLLOW : 0);
-	int made = mkdirat(dir, name, mode) < 0 ? -errno : 0;
+	int fd, made = mkdirat(dir, name, mode) < 0 ? -errno : 0;
 
 	if (made == 0)
 		sync_dir_of(dir);
-	fd = openat(dir, name, flags);
+	fd = openat(dir, name, O_PATH | O_DIRECTORY | O_CLOEXEC | (last ? O_NOFOLLOW : 0));
 	if (fd < 0)
 		/* Why it could not be made says more than that it is not there. */
 		return errno == ENOENT && made < 0 && made != -EEXIST ? made : -errno;

@@ -14,8 +14,8 @@ int oc_write_all(int fd, const void *data, size_t len);
 ssize_t oc_send(int fd, const void *data, size_t len);
 int oc_fd_nonblock(int fd);
 
-int oc_mkdirs(const char *path, mode_t mode);       /* the missing parts of an absolute path */
-int oc_open_dir(const char *path);                  /* O_DIRECTORY|O_NOFOLLOW|O_PATH-less; fd or -errno */
+int oc_mkdirs(const char *path, mode_t mode); /* the missing parts of an absolute path */
+int oc_open_dir(const char *path);            /* O_DIRECTORY|O_NOFOLLOW|O_PATH-less; fd or -errno */
 int oc_read_file(int dirfd, const char *name, size_t max, struct oc_buf *out); /* regular files only */
 /* Replace dirfd/name durably: temporary beside it, fsync, rename, fsync of the directory. */
 int oc_write_file(int dirfd, const char *name, const void *data, size_t len, mode_t mode);

@@ -7,7 +7,7 @@
 
 #include "base/utf8.h"
 
-#define INTEGER_MAX 9007199254740991LL /* 2^53 - 1 */
+#define INTEGER_MAX    9007199254740991LL /* 2^53 - 1 */
 #define VIOLATIONS_MAX 32
 
 /* Everything jansson would accept and we don't, found before it looks: it must never convert a real
@@ -200,13 +200,11 @@ static void unknown_key(struct unpack *u, const char *key)
 
 static const char *type_name(int type)
 {
-	static const char *const names[] = { [OC_JSON_STRING] = "a string",
-					     [OC_JSON_INT] = "an integer",
-					     [OC_JSON_BOOL] = "true or false",
-					     [OC_JSON_OBJECT] = "an object",
-					     [OC_JSON_ARRAY] = "an array",
-					     [OC_JSON_STRINGS] = "an array of strings",
-					     [OC_JSON_ANY] = "a value" };
+	static const char *const names[] = {
+		[OC_JSON_STRING] = "a string",  [OC_JSON_INT] = "an integer", [OC_JSON_BOOL] = "true or false",
+		[OC_JSON_OBJECT] = "an object", [OC_JSON_ARRAY] = "an array", [OC_JSON_STRINGS] = "an array of strings",
+		[OC_JSON_ANY] = "a value"
+	};
 
 	return names[type];
 }
@@ -242,12 +240,14 @@ static bool strings_ok(struct unpack *u, const char *name, const json_t *array)
 	char key[256];
 	size_t i;
 
-	json_array_foreach(array, i, item) {
+	json_array_foreach(array, i, item)
+	{
 		if (text_ok(item))
 			continue;
 		ok = false;
 		snprintf(key, sizeof(key), "%s[%zu]", name, i);
-		violation(u, key, "write it as a string", json_is_string(item) ? "must not contain U+0000" : "must be a string");
+		violation(u, key, "write it as a string",
+		          json_is_string(item) ? "must not contain U+0000" : "must be a string");
 	}
 	return ok;
 }
@@ -299,7 +299,7 @@ static bool known(const struct unpack *u, const char *name)
 }
 
 int oc_json_unpack(const json_t *object, const char *path, const char *reason, const struct oc_json_key *keys, size_t n,
-		   oc_error **err)
+                   oc_error **err)
 {
 	struct unpack u = { .path = path ? path : "", .reason = reason, .keys = keys, .n = n };
 	const char *name;
@@ -308,9 +308,7 @@ int oc_json_unpack(const json_t *object, const char *path, const char *reason, c
 	if (!json_is_object(object)) {
 		violation(&u, "", "write { … }", "%s must be an object", *u.path ? u.path : "it");
 	} else {
-		json_object_foreach((json_t *)object, name, value)
-			if (!known(&u, name))
-				unknown_key(&u, name);
+		json_object_foreach((json_t *)object, name, value) if (!known(&u, name)) unknown_key(&u, name);
 		for (size_t i = 0; i < n; i++)
 			unpack_key(&u, &keys[i], json_object_get(object, keys[i].name));
 	}

@@ -8,20 +8,20 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-#define OC_JSON_MAX (4u << 20)
+#define OC_JSON_MAX   (4u << 20)
 #define OC_JSON_DEPTH 32
 
 /* `what` names the text in messages ("policy", "reply of provider srt"). */
 int oc_json_parse(const char *text, size_t len, size_t max, const char *what, json_t **out, oc_error **err);
 
 enum oc_json_type {
-	OC_JSON_STRING = 1, /* const char **, borrowed; no NUL inside */
-	OC_JSON_INT,        /* int64_t * */
-	OC_JSON_BOOL,       /* bool * */
-	OC_JSON_OBJECT,     /* json_t **, borrowed */
-	OC_JSON_ARRAY,      /* json_t **, borrowed */
-	OC_JSON_STRINGS,    /* json_t **, borrowed; an array of strings without NUL */
-	OC_JSON_ANY,        /* json_t **, borrowed */
+	OC_JSON_STRING = 1,      /* const char **, borrowed; no NUL inside */
+	OC_JSON_INT,             /* int64_t * */
+	OC_JSON_BOOL,            /* bool * */
+	OC_JSON_OBJECT,          /* json_t **, borrowed */
+	OC_JSON_ARRAY,           /* json_t **, borrowed */
+	OC_JSON_STRINGS,         /* json_t **, borrowed; an array of strings without NUL */
+	OC_JSON_ANY,             /* json_t **, borrowed */
 	OC_JSON_NULL_OK = 0x100, /* or-ed in: JSON null counts as absent */
 };
 struct oc_json_key {
@@ -32,8 +32,8 @@ struct oc_json_key {
 };
 /* Every violation is reported, chained, as reason `reason` (or OC_EPROTO when NULL) with the
  * field path ("read.deny[2]") as subject; `path` is the prefix, "" at the top. */
-int oc_json_unpack(const json_t *object, const char *path, const char *reason,
-		   const struct oc_json_key *keys, size_t n, oc_error **err);
+int oc_json_unpack(const json_t *object, const char *path, const char *reason, const struct oc_json_key *keys, size_t n,
+                   oc_error **err);
 
 /* The known key most like this one, or NULL when none is. */
 const char *oc_json_nearest(const char *key, const struct oc_json_key *keys, size_t n);

@@ -28,7 +28,7 @@ int oc_os_pidfd_open(pid_t pid);
 int oc_os_pidfd_signal(int pidfd, int sig);
 int oc_os_close_from(int first); /* close every descriptor >= first */
 int oc_os_set_subreaper(void);
-int oc_os_fresh_keyring(void);   /* a new, empty session keyring */
+int oc_os_fresh_keyring(void); /* a new, empty session keyring */
 int oc_os_peer_uid(int socket, uid_t *uid, pid_t *pid);
 
 struct oc_os_id { /* what a path is, whatever it is called */

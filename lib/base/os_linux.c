@@ -88,7 +88,7 @@ int oc_os_process(pid_t pid, uint64_t *ticks, pid_t *ppid, pid_t *pgrp, pid_t *s
 	 * parenthesis come only numbers. */
 	rest = memrchr(text, ')', (size_t)n);
 	if (!rest || sscanf(rest + 1, " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-			    &state, &parent, &group, &sid, &start) != 5)
+	                    &state, &parent, &group, &sid, &start) != 5)
 		return n == 0 ? -ESRCH : -EIO;
 	if (state == 'Z' || state == 'X' || state == 'x')
 		return -ESRCH;

@@ -16,9 +16,9 @@
 #include "base/fd.h"
 #include "base/os.h"
 
-#define STATE_LISTEN 10 /* TCP_LISTEN, which unix sockets share */
-#define ACCEPTCON 0x10000 /* __SO_ACCEPTCON in the flags of /proc/net/unix */
-#define PROC_MAX (16u << 20)
+#define STATE_LISTEN 10      /* TCP_LISTEN, which unix sockets share */
+#define ACCEPTCON    0x10000 /* __SO_ACCEPTCON in the flags of /proc/net/unix */
+#define PROC_MAX     (16u << 20)
 
 static int add_path(struct oc_strv *paths, const char *name, size_t len)
 {
@@ -63,8 +63,8 @@ static int add_batch(struct oc_strv *paths, struct nlmsghdr *h, unsigned len)
 			return 1;
 		if (h->nlmsg_type == NLMSG_ERROR)
 			return h->nlmsg_len >= NLMSG_LENGTH(sizeof(struct nlmsgerr))
-				       ? ((struct nlmsgerr *)NLMSG_DATA(h))->error
-				       : -EPROTO;
+			               ? ((struct nlmsgerr *)NLMSG_DATA(h))->error
+			               : -EPROTO;
 		if (h->nlmsg_type == SOCK_DIAG_BY_FAMILY && h->nlmsg_len >= NLMSG_LENGTH(sizeof(struct unix_diag_msg)))
 			rc = add_message(paths, h);
 	}
@@ -104,8 +104,8 @@ static int by_sock_diag(struct oc_strv *paths)
 		struct unix_diag_req req;
 	} ask = {
 		.header = { .nlmsg_len = sizeof(ask),
-			    .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-			    .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
+		            .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+		            .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
 		.req = { .sdiag_family = AF_UNIX, .udiag_states = 1u << STATE_LISTEN, .udiag_show = UDIAG_SHOW_NAME },
 	};
 	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };

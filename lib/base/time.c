@@ -41,6 +41,6 @@ void oc_time_format(int64_t wall_ms, char out[OC_TIME_SIZE])
 	if (!gmtime_r(&t, &tm))
 		tm = (struct tm){ .tm_mday = 1, .tm_year = 70 };
 	snprintf(text, sizeof(text), "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", tm.tm_year + 1900, tm.tm_mon + 1,
-		 tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int)rest);
+	         tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int)rest);
 	snprintf(out, OC_TIME_SIZE, "%.24s", text);
 }

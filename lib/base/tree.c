@@ -41,12 +41,11 @@ static int unlock(int dir, const char *name)
 
 static int open_below(int dir, const char *name)
 {
-	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-	int fd = openat(dir, name, flags);
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
 
 	if (fd < 0 && errno == EACCES && unlock(dir, name) == 0)
-		fd = openat(dir, name, flags);
+		fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	if (fstat(fd, &st) == 0 && (st.st_mode & 0700) != 0700 && st.st_uid == geteuid())

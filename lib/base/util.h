@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 #define OC_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
-#define OC_UNUSED __attribute__((unused))
-#define OC_COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define OC_MIN(a, b) ((a) < (b) ? (a) : (b))
-#define OC_MAX(a, b) ((a) > (b) ? (a) : (b))
+#define OC_UNUSED            __attribute__((unused))
+#define OC_COUNT(a)          (sizeof(a) / sizeof((a)[0]))
+#define OC_MIN(a, b)         ((a) < (b) ? (a) : (b))
+#define OC_MAX(a, b)         ((a) > (b) ? (a) : (b))
 
 /* Scope-bound release: `oc_cleanup(oc_freep) char *s = NULL;` */
 #define oc_cleanup(fn) __attribute__((cleanup(fn)))
@@ -20,17 +20,17 @@ struct json_t;
 void oc_json_decrefp(struct json_t **json);
 
 /* Hand a pointer over: the variable becomes NULL. */
-#define oc_steal(ptr)                          \
-	__extension__({                        \
-		__typeof__(ptr) oc_stolen = (ptr); \
-		(ptr) = NULL;                  \
-		oc_stolen;                     \
+#define oc_steal(ptr)                                                                                                  \
+	__extension__({                                                                                                \
+		__typeof__(ptr) oc_stolen = (ptr);                                                                     \
+		(ptr) = NULL;                                                                                          \
+		oc_stolen;                                                                                             \
 	})
-#define oc_steal_fd(fd)                  \
-	__extension__({                  \
-		int oc_stolen = (fd);    \
-		(fd) = -1;               \
-		oc_stolen;               \
+#define oc_steal_fd(fd)                                                                                                \
+	__extension__({                                                                                                \
+		int oc_stolen = (fd);                                                                                  \
+		(fd) = -1;                                                                                             \
+		oc_stolen;                                                                                             \
 	})
 
 /* Copy a sized struct of the caller (its first member is size_t size) into ours: what it lacks

@@ -52,9 +52,8 @@ static int add_actions(posix_spawn_file_actions_t *actions, const struct fd_plan
 	int rc = 0;
 
 	for (size_t i = 0; i < p->n && rc == 0; i++)
-		rc = p->from[i] < 0
-			     ? posix_spawn_file_actions_addopen(actions, (int)i, "/dev/null", O_RDWR, 0)
-			     : posix_spawn_file_actions_adddup2(actions, p->from[i], (int)i);
+		rc = p->from[i] < 0 ? posix_spawn_file_actions_addopen(actions, (int)i, "/dev/null", O_RDWR, 0)
+		                    : posix_spawn_file_actions_adddup2(actions, p->from[i], (int)i);
 	if (rc == 0)
 		rc = posix_spawn_file_actions_addclosefrom_np(actions, (int)p->n);
 	if (rc == 0 && cwd)
@@ -133,15 +132,18 @@ int oc_child_spawn(const struct oc_spawn *spawn, pid_t *pid, int *pidfd, oc_erro
 
 	if (!path || path[0] != '/' || !spawn->argv || !spawn->argv[0] || !spawn->envp || spawn->n_fds > FDS_MAX)
 		return oc_fail(err, OC_EINVAL, 0,
-			       "a program needs an absolute path, arguments, an environment and at most %d descriptors",
-			       FDS_MAX);
+		               "a program needs an absolute path, arguments, an environment and at most %d descriptors",
+		               FDS_MAX);
 	rc = plan_fds(&plan, spawn);
 	if (rc == 0)
 		rc = run(spawn, path, &plan, &child);
 	plan_release(&plan);
 	if (rc < 0)
-		return oc_fail(err, rc == -ENOMEM ? OC_ENOMEM : rc == -ENOENT ? OC_ENOTFOUND : OC_EIO, -rc,
-			       "cannot start %s", path);
+		return oc_fail(err,
+		               rc == -ENOMEM   ? OC_ENOMEM
+		               : rc == -ENOENT ? OC_ENOTFOUND
+		                               : OC_EIO,
+		               -rc, "cannot start %s", path);
 	fd = watch(child);
 	if (fd < 0) {
 		/* Not watched means not stopped later on: it must not go on. */

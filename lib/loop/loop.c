@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "base/time.h"
 
-#define BATCH 64
+#define BATCH   64
 #define UNARMED INT64_MAX
 
 enum kind { KIND_IO, KIND_TIMER, KIND_CHILD };
@@ -163,7 +163,7 @@ static uint32_t to_epoll(unsigned events)
 }
 
 int oc_loop_add_fd(struct oc_loop *loop, int fd, unsigned events, oc_io_fn fn, void *userdata, struct oc_source **out,
-		   oc_error **err)
+                   oc_error **err)
 {
 	struct oc_source *s = new_source(loop, KIND_IO, fd, userdata);
 	int rc;
@@ -193,7 +193,7 @@ void oc_source_set_events(struct oc_source *s, unsigned events)
 }
 
 int oc_loop_add_timer(struct oc_loop *loop, int64_t ms, oc_timer_fn fn, void *userdata, struct oc_source **out,
-		      oc_error **err)
+                      oc_error **err)
 {
 	struct oc_source *s = new_source(loop, KIND_TIMER, -1, userdata);
 
@@ -219,7 +219,7 @@ void oc_source_set_timer(struct oc_source *s, int64_t ms)
 }
 
 int oc_loop_add_child(struct oc_loop *loop, int pidfd, oc_child_fn fn, void *userdata, struct oc_source **out,
-		      oc_error **err)
+                      oc_error **err)
 {
 	struct oc_source *s = new_source(loop, KIND_CHILD, -1, userdata);
 	int rc;
@@ -288,7 +288,7 @@ static int run_child(struct oc_source *s)
 static int run_io(struct oc_source *s, uint32_t events)
 {
 	unsigned ready = (events & EPOLLIN ? OC_READ : 0) | (events & EPOLLOUT ? OC_WRITE : 0) |
-			 (events & (EPOLLHUP | EPOLLERR) ? OC_HANGUP : 0);
+	                 (events & (EPOLLHUP | EPOLLERR) ? OC_HANGUP : 0);
 
 	/* What an earlier callback of this batch no longer wants is not reported. */
 	ready &= s->events | OC_HANGUP;

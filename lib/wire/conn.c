@@ -11,10 +11,10 @@
 #include "base/time.h"
 #include "wire/message.h"
 
-#define READ_STEP 65536u
-#define CODE_FAILED (-32000)    /* JSON-RPC's first code for servers; data says the rest */
+#define READ_STEP      65536u
+#define CODE_FAILED    (-32000) /* JSON-RPC's first code for servers; data says the rest */
 #define CODE_NO_METHOD (-32601) /* JSON-RPC: method not found */
-#define LAST_ID ((INT64_C(1) << 53) - 1)
+#define LAST_ID        ((INT64_C(1) << 53) - 1)
 
 struct call {
 	struct call *next;
@@ -41,9 +41,9 @@ struct oc_conn {
 	json_int_t next_id;
 	json_int_t *requests; /* of the other side, unanswered */
 	unsigned n_requests;
-	int busy; /* callbacks on the stack */
+	int busy;              /* callbacks on the stack */
 	bool over, dead, deaf; /* deaf: the other side takes no more */
-	oc_error *doom; /* what the connection shall end with at the next turn of the loop */
+	oc_error *doom;        /* what the connection shall end with at the next turn of the loop */
 };
 
 static void on_io(int fd, unsigned events, void *userdata);
@@ -102,7 +102,7 @@ void oc_conn_free(struct oc_conn *conn)
 }
 
 int oc_conn_new(struct oc_loop *loop, int fd, const struct oc_conn_limits *limits, const struct oc_conn_ops *ops,
-		void *userdata, struct oc_conn **out, oc_error **err)
+                void *userdata, struct oc_conn **out, oc_error **err)
 {
 	const struct oc_conn_limits defaults = OC_CONN_LIMITS;
 	struct oc_conn *conn = calloc(1, sizeof(*conn));
@@ -110,9 +110,12 @@ int oc_conn_new(struct oc_loop *loop, int fd, const struct oc_conn_limits *limit
 
 	if (!conn)
 		return oc_nomem(err);
-	*conn = (struct oc_conn){
-		.loop = loop, .fd = -1, .limits = limits ? *limits : defaults, .ops = *ops, .userdata = userdata, .next_id = 1
-	};
+	*conn = (struct oc_conn){ .loop = loop,
+		                  .fd = -1,
+		                  .limits = limits ? *limits : defaults,
+		                  .ops = *ops,
+		                  .userdata = userdata,
+		                  .next_id = 1 };
 	oc_buf_init(&conn->in, conn->limits.max_line + READ_STEP);
 	/* Twice, because what has been sent stays in front until it is the greater half. */
 	oc_buf_init(&conn->out, 2 * (conn->limits.max_pending_bytes + conn->limits.max_line + 2));
@@ -298,7 +301,7 @@ static int send_message(struct oc_conn *conn, json_t *json_taken, oc_error **err
 		rc = oc_fail(err, OC_ELIMIT, 0, "a message would be longer than %zu bytes", conn->limits.max_line);
 	else if (oc_conn_pending(conn) + 1 > conn->limits.max_pending_bytes)
 		rc = oc_fail(err, OC_ELIMIT, ENOBUFS, "more than %zu bytes wait to be written",
-			     conn->limits.max_pending_bytes);
+		             conn->limits.max_pending_bytes);
 	else if (oc_buf_add(&conn->out, "\n", 1) < 0)
 		rc = oc_nomem(err);
 	if (rc < 0) {
@@ -311,7 +314,7 @@ static int send_message(struct oc_conn *conn, json_t *json_taken, oc_error **err
 }
 
 int oc_conn_call(struct oc_conn *conn, const char *method, json_t *params, int64_t timeout_ms, oc_reply_fn fn,
-		 void *userdata, oc_error **err)
+                 void *userdata, oc_error **err)
 {
 	oc_cleanup(oc_json_decrefp) json_t *taken = params;
 	struct call *call, **at = &conn->calls;

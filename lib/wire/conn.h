@@ -22,11 +22,14 @@ struct oc_conn_limits {
 	size_t max_line, max_pending_bytes;
 	unsigned max_calls;
 };
-#define OC_CONN_LIMITS { 4u << 20, 16u << 20, 64 }
+#define OC_CONN_LIMITS                                                                                                 \
+	{                                                                                                              \
+		4u << 20, 16u << 20, 64                                                                                \
+	}
 
 /* fd is taken on success, made non-blocking. */
 int oc_conn_new(struct oc_loop *loop, int fd, const struct oc_conn_limits *limits, const struct oc_conn_ops *ops,
-		void *userdata, struct oc_conn **out, oc_error **err);
+                void *userdata, struct oc_conn **out, oc_error **err);
 void oc_conn_free(struct oc_conn *conn); /* NULL allowed; outstanding calls are dropped without a callback */
 
 /* Exactly one of result and err is set, unless both are NULL (result JSON null). */
@@ -35,7 +38,7 @@ typedef void (*oc_reply_fn)(const json_t *result, const oc_error *err, void *use
  * out of time is answered OC_ETIME and still counts as outstanding until its answer came.  OC_ELIMIT (errno
  * ENOBUFS when the other side does not read): nothing was sent, the connection goes on. */
 int oc_conn_call(struct oc_conn *conn, const char *method, json_t *params, int64_t timeout_ms, oc_reply_fn fn,
-		 void *userdata, oc_error **err);
+                 void *userdata, oc_error **err);
 int oc_conn_notify(struct oc_conn *conn, const char *method, json_t *params, oc_error **err);
 /* OC_EINVAL: no such request, or answered already; OC_ECLOSED; OC_ELIMIT: longer than a line may be (answer
  * with an error then).  Answers that the other side does not read end the connection. */

@@ -113,5 +113,5 @@ int oc_message_to_error(oc_error **err, const json_t *object)
 	if (json_is_object(data))
 		return oc_error_from_json(err, data);
 	return oc_fail(err, OC_EFAILED, 0, "%s (code %lld)", message ? message : "the other side failed",
-		       (long long)oc_json_integer(object, "code", 0));
+	               (long long)oc_json_integer(object, "code", 0));
 }

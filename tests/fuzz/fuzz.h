@@ -8,10 +8,10 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* What must hold for every input; both the fuzzer and a debugger stop there. */
-#define FUZZ_CHECK(what)                  \
-	do {                              \
-		if (!(what))              \
-			__builtin_trap(); \
+#define FUZZ_CHECK(what)                                                                                               \
+	do {                                                                                                           \
+		if (!(what))                                                                                           \
+			__builtin_trap();                                                                              \
 	} while (0)
 
 #endif

@@ -2,12 +2,14 @@
 #include "suite.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/os.h"
 
 int suite_run(const char *name, const TTest *const *tests, size_t n)
 {
@@ -54,6 +56,18 @@ int suite_count_fds(void)
 		n++;
 	closedir(dir);
 	return n;
+}
+
+bool suite_has_pidfd(const char *what)
+{
+	int fd = oc_os_pidfd_open(getpid());
+
+	oc_close(fd);
+	if (fd >= 0)
+		return true;
+	ck_assert_int_eq(fd, -ENOSYS);
+	fprintf(stderr, "no pidfd_open(2) here: %s is not tried\n", what);
+	return false;
 }
 
 char *suite_load(const char *path, size_t *len)

@@ -4,6 +4,7 @@
 #define OC_TESTS_SUITE_H
 
 #include <check.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The exit status of main().  Check's verdict is the last line. */
@@ -16,14 +17,17 @@ void suite_rmdir(char *dir);
 /* Open descriptors of this process. */
 int suite_count_fds(void);
 
+/* Is there pidfd_open(2)?  Not under valgrind 3.19; says on stderr that `what` is not tried then. */
+bool suite_has_pidfd(const char *what);
+
 /* The whole of a file that comes with the tests (below $OC_TEST_SOURCE), NUL-terminated; free(). */
 char *suite_load(const char *path, size_t *len);
 
-#define SUITE_MAIN(name, ...)                                                     \
-	int main(void)                                                            \
-	{                                                                         \
-		const TTest *const tests[] = { __VA_ARGS__ };                     \
-		return suite_run(name, tests, sizeof(tests) / sizeof(tests[0])); \
+#define SUITE_MAIN(name, ...)                                                                                          \
+	int main(void)                                                                                                 \
+	{                                                                                                              \
+		const TTest *const tests[] = { __VA_ARGS__ };                                                          \
+		return suite_run(name, tests, sizeof(tests) / sizeof(tests[0]));                                       \
 	}
 
 #endif

@@ -25,7 +25,8 @@ START_TEST(test_vectors)
 	json_t *all = json_loadb(text, len, JSON_ALLOW_NUL, NULL), *one;
 
 	ck_assert(json_is_array(all));
-	json_array_foreach(all, i, one) {
+	json_array_foreach(all, i, one)
+	{
 		const char *in = oc_json_text(one, "in"), *want = oc_json_text(one, "out");
 		struct oc_buf out;
 		int rc;

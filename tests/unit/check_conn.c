@@ -150,8 +150,10 @@ START_TEST(test_request_and_answer)
 	say(raw, "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"m\"}\n");
 	oc_refuse(&err, "sandbox_denied", "x", NULL, "no");
 	ck_assert_int_eq(oc_conn_reply_error(e.conn, 5, err), 0);
-	hears(raw, "{\"error\":{\"code\":-32000,\"data\":{\"code\":-6,\"errno\":0,\"fix\":null,\"message\":\"no\",\"more\":[],"
-		   "\"reason\":\"sandbox_denied\",\"subject\":\"x\"},\"message\":\"no\"},\"id\":5,\"jsonrpc\":\"2.0\"}\n");
+	hears(raw,
+	      "{\"error\":{\"code\":-32000,\"data\":{\"code\":-6,\"errno\":0,\"fix\":null,\"message\":\"no\",\"more\":["
+	      "],"
+	      "\"reason\":\"sandbox_denied\",\"subject\":\"x\"},\"message\":\"no\"},\"id\":5,\"jsonrpc\":\"2.0\"}\n");
 	oc_error_free(err);
 	say(raw, "{\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n");
 	ck_assert_int_eq(e.notes, 1);
@@ -188,7 +190,8 @@ START_TEST(test_call)
 	begin(&e, &raw);
 	ck_assert_int_eq(oc_conn_call(e.conn, "m", json_pack("[i]", 1), 5000, on_reply, &e, NULL), 0);
 	ck_assert_int_eq(oc_conn_call(e.conn, "n", NULL, -1, on_reply, &e, NULL), 0);
-	hears(raw, "{\"id\":1,\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":[1]}\n{\"id\":2,\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n");
+	hears(raw, "{\"id\":1,\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":[1]}\n{\"id\":2,\"jsonrpc\":\"2.0\","
+	           "\"method\":\"n\"}\n");
 	say(raw, "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":[7]}\n");
 	ck_assert_int_eq(e.replies, 1);
 	ck_assert_int_eq(json_integer_value(json_array_get(e.result, 0)), 7);
@@ -403,7 +406,8 @@ END_TEST
 
 START_TEST(test_free_in_callbacks)
 {
-	const char *two = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"}\n{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"a\"}\n";
+	const char *two =
+	        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"}\n{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"a\"}\n";
 	struct end e;
 	int raw;
 
@@ -511,7 +515,8 @@ static void note_closed(struct oc_conn *conn, const oc_error *err, void *userdat
 /* A call and its answer, a request and its answer; any of it may fail, cleanly. */
 static int converse(void *userdata)
 {
-	static const char said[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1}\n{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"m\"}\n";
+	static const char said[] =
+	        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1}\n{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"m\"}\n";
 	const struct oc_conn_ops quiet = { .closed = note_closed };
 	int *pair = userdata, got = 1, closed = 0, rc;
 	struct oc_conn *conn = NULL;
@@ -551,6 +556,6 @@ START_TEST(test_no_memory)
 END_TEST
 
 SUITE_MAIN("conn", test_request_and_answer, test_in_pieces_and_together, test_call, test_timeout, test_broken_protocol,
-	   test_longest_line_is_allowed, test_closed_by_the_other_side, test_writing_to_nobody_is_no_sigpipe,
-	   test_bounds_of_what_we_send, test_answers_that_nobody_reads_end_it, test_free_in_callbacks,
-	   test_no_request_handler, test_two_connections, test_no_memory)
+           test_longest_line_is_allowed, test_closed_by_the_other_side, test_writing_to_nobody_is_no_sigpipe,
+           test_bounds_of_what_we_send, test_answers_that_nobody_reads_end_it, test_free_in_callbacks,
+           test_no_request_handler, test_two_connections, test_no_memory)

@@ -40,8 +40,8 @@ START_TEST(test_refuse)
 
 	ck_assert_int_eq(oc_refuse(&err, "sandbox_config", "read.deny[2]", "remove it", "no %s", "path"), OC_EREFUSED);
 	ck_assert_str_eq(oc_error_json(err),
-			 "{\"code\":-6,\"errno\":0,\"fix\":\"remove it\",\"message\":\"no path\",\"more\":[],"
-			 "\"reason\":\"sandbox_config\",\"subject\":\"read.deny[2]\"}");
+	                 "{\"code\":-6,\"errno\":0,\"fix\":\"remove it\",\"message\":\"no path\",\"more\":[],"
+	                 "\"reason\":\"sandbox_config\",\"subject\":\"read.deny[2]\"}");
 	ck_assert_ptr_eq(oc_error_json(err), oc_error_json(err));
 	oc_prefix(&err, "policy %d", 3);
 	ck_assert_str_eq(oc_error_message(err), "policy 3: no path");
@@ -138,7 +138,8 @@ static void malformed(const char *text)
 
 START_TEST(test_from_json_checks)
 {
-	json_t *json = json_pack("{s:s,s:s,s:i,s:I}", "message", "m\x1b", "reason", "r_1", "code", 5, "errno", (json_int_t)99999);
+	json_t *json = json_pack("{s:s,s:s,s:i,s:I}", "message", "m\x1b", "reason", "r_1", "code", 5, "errno",
+	                         (json_int_t)99999);
 	oc_error *err = NULL;
 
 	malformed("{}");
@@ -175,7 +176,8 @@ static int make_all(void *userdata)
 
 	(void)userdata;
 	/* The code is right whether there was memory for the words or not. */
-	if (oc_refuse(&err, "r", "s", "f", "m") != OC_EREFUSED || oc_fail(&more, OC_EIO, EPERM, "m") != OC_EIO || !err || !more)
+	if (oc_refuse(&err, "r", "s", "f", "m") != OC_EREFUSED || oc_fail(&more, OC_EIO, EPERM, "m") != OC_EIO ||
+	    !err || !more)
 		rc = -100;
 	oc_error_append(&err, more);
 	oc_prefix(&err, "p");
@@ -195,4 +197,4 @@ START_TEST(test_no_memory)
 END_TEST
 
 SUITE_MAIN("error", test_fail, test_refuse, test_texts_are_bounded_and_printable, test_chain, test_json_there_and_back,
-	   test_from_json_checks, test_no_memory)
+           test_from_json_checks, test_no_memory)

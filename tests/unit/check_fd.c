@@ -255,7 +255,7 @@ START_TEST(test_remove_tree_stops_at_mounts)
 	char *source = oc_path_join(dir, "precious");
 
 	/* A bind mount, so that the device is the same. */
-	if (mount(source, inner, NULL, MS_BIND, NULL) < 0) {
+	if (mount(source, inner, "", MS_BIND, "") < 0) {
 		fprintf(stderr, "no mounting here: a mount inside a tree is not tried\n");
 	} else {
 		ck_assert_int_eq(oc_remove_tree(dirfd_, "t"), -EXDEV);
@@ -326,5 +326,5 @@ START_TEST(test_no_memory)
 END_TEST
 
 SUITE_MAIN("fd", test_write_and_create, test_write_does_not_follow_links, test_write_fails_whole, test_read_refuses,
-	   test_mkdirs, test_remove_tree, test_remove_deep_tree, test_remove_tree_stops_at_mounts, test_memfd,
-	   test_send_without_sigpipe, test_no_memory)
+           test_mkdirs, test_remove_tree, test_remove_deep_tree, test_remove_tree_stops_at_mounts, test_memfd,
+           test_send_without_sigpipe, test_no_memory)

@@ -67,8 +67,16 @@ END_TEST
 
 START_TEST(test_accepts)
 {
-	static const char *const good[] = { "{}", "[]", "1", "-0", "null", "\"1.5e3\"", "\"\\\"1.5\"", "{\"1.5\":[\"2e2\"]}",
-					    " [ 9007199254740991 , -9007199254740991 ] ", "\"a\\u0000b\"" };
+	static const char *const good[] = { "{}",
+		                            "[]",
+		                            "1",
+		                            "-0",
+		                            "null",
+		                            "\"1.5e3\"",
+		                            "\"\\\"1.5\"",
+		                            "{\"1.5\":[\"2e2\"]}",
+		                            " [ 9007199254740991 , -9007199254740991 ] ",
+		                            "\"a\\u0000b\"" };
 
 	for (size_t i = 0; i < OC_COUNT(good); i++) {
 		json_t *json = NULL;
@@ -102,10 +110,14 @@ struct fields {
 static int unpack(const char *text, struct fields *f, json_t **keep, oc_error **err)
 {
 	const struct oc_json_key keys[] = {
-		{ "string", OC_JSON_STRING, true, &f->s },    { "int", OC_JSON_INT, false, &f->i },
-		{ "bool", OC_JSON_BOOL, false, &f->b },       { "object", OC_JSON_OBJECT, false, &f->o },
-		{ "array", OC_JSON_ARRAY, false, &f->a },     { "list", OC_JSON_STRINGS, false, &f->l },
-		{ "any", OC_JSON_ANY, false, &f->any },       { "maybe", OC_JSON_OBJECT | OC_JSON_NULL_OK, false, &f->maybe },
+		{ "string", OC_JSON_STRING, true, &f->s },
+		{ "int", OC_JSON_INT, false, &f->i },
+		{ "bool", OC_JSON_BOOL, false, &f->b },
+		{ "object", OC_JSON_OBJECT, false, &f->o },
+		{ "array", OC_JSON_ARRAY, false, &f->a },
+		{ "list", OC_JSON_STRINGS, false, &f->l },
+		{ "any", OC_JSON_ANY, false, &f->any },
+		{ "maybe", OC_JSON_OBJECT | OC_JSON_NULL_OK, false, &f->maybe },
 		{ "ignored", OC_JSON_ANY, false, NULL },
 	};
 
@@ -118,8 +130,11 @@ START_TEST(test_unpack)
 	struct fields f = { .i = 5 };
 	json_t *json = NULL;
 
-	ck_assert_int_eq(unpack("{\"string\":\"x\",\"bool\":true,\"object\":{},\"array\":[1],\"list\":[\"y\"],\"any\":null,"
-				"\"maybe\":null,\"ignored\":[]}", &f, &json, NULL), 0);
+	ck_assert_int_eq(
+	        unpack("{\"string\":\"x\",\"bool\":true,\"object\":{},\"array\":[1],\"list\":[\"y\"],\"any\":null,"
+	               "\"maybe\":null,\"ignored\":[]}",
+	               &f, &json, NULL),
+	        0);
 	ck_assert_str_eq(f.s, "x");
 	ck_assert_int_eq(f.i, 5);
 	ck_assert(f.b);
@@ -150,8 +165,11 @@ START_TEST(test_unpack_reports_all)
 	oc_error *err = NULL;
 	int n = 0;
 
-	ck_assert_int_eq(unpack("{\"strin\":1,\"int\":\"1\",\"bool\":null,\"list\":[\"a\",1,\"b\\u0000\"],\"object\":[],"
-				"\"zzzzzzzzzz\":1,\"maybe\":3}", &f, &json, &err), OC_EREFUSED);
+	ck_assert_int_eq(
+	        unpack("{\"strin\":1,\"int\":\"1\",\"bool\":null,\"list\":[\"a\",1,\"b\\u0000\"],\"object\":[],"
+	               "\"zzzzzzzzzz\":1,\"maybe\":3}",
+	               &f, &json, &err),
+	        OC_EREFUSED);
 	ck_assert_str_eq(oc_error_message(about(err, "top.strin")), "unknown key \"strin\"; did you mean \"string\"?");
 	ck_assert_str_eq(oc_error_fix(about(err, "top.strin")), "rename \"strin\" to \"string\"");
 	ck_assert_str_eq(oc_error_message(about(err, "top.string")), "\"string\" is missing");
@@ -231,4 +249,4 @@ START_TEST(test_no_memory)
 END_TEST
 
 SUITE_MAIN("json", test_strict, test_no_secret_in_messages, test_accepts, test_another_locale, test_unpack,
-	   test_unpack_reports_all, test_unpack_bounded, test_no_memory)
+           test_unpack_reports_all, test_unpack_bounded, test_no_memory)

@@ -40,15 +40,28 @@ END_TEST
 START_TEST(test_refuses)
 {
 	static const char *const bad[] = {
-		"[]", "1", "{}", "{\"method\":\"a\"}", "{\"jsonrpc\":\"1.0\",\"method\":\"a\"}", "{\"jsonrpc\":2,\"method\":\"a\"}",
+		"[]",
+		"1",
+		"{}",
+		"{\"method\":\"a\"}",
+		"{\"jsonrpc\":\"1.0\",\"method\":\"a\"}",
+		"{\"jsonrpc\":2,\"method\":\"a\"}",
 		"[{\"jsonrpc\":\"2.0\",\"method\":\"a\"}]",
-		"{\"jsonrpc\":\"2.0\"}", "{\"jsonrpc\":\"2.0\",\"id\":1}", "{\"jsonrpc\":\"2.0\",\"method\":1}",
-		"{\"jsonrpc\":\"2.0\",\"method\":\"\"}", "{\"jsonrpc\":\"2.0\",\"method\":\"a\\u0000\"}",
-		"{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"id\":null}", "{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"id\":\"1\"}",
-		"{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"params\":null}", "{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"params\":1}",
-		"{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"result\":1}", "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1,\"error\":{}}",
-		"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":\"x\"}", "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{}}",
-		"{\"jsonrpc\":\"2.0\",\"result\":1}", "{\"jsonrpc\":\"2.0\",\"id\":\"1\",\"result\":1}",
+		"{\"jsonrpc\":\"2.0\"}",
+		"{\"jsonrpc\":\"2.0\",\"id\":1}",
+		"{\"jsonrpc\":\"2.0\",\"method\":1}",
+		"{\"jsonrpc\":\"2.0\",\"method\":\"\"}",
+		"{\"jsonrpc\":\"2.0\",\"method\":\"a\\u0000\"}",
+		"{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"id\":null}",
+		"{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"id\":\"1\"}",
+		"{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"params\":null}",
+		"{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"params\":1}",
+		"{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"result\":1}",
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1,\"error\":{}}",
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":\"x\"}",
+		"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{}}",
+		"{\"jsonrpc\":\"2.0\",\"result\":1}",
+		"{\"jsonrpc\":\"2.0\",\"id\":\"1\",\"result\":1}",
 	};
 
 	for (size_t i = 0; i < OC_COUNT(bad); i++) {

@@ -14,7 +14,9 @@
 START_TEST(test_clean)
 {
 	static const char *const good[] = { "/", "/a", "/a/b", "/.a", "/..a", "/a..", "/a/...", "/ " };
-	static const char *const bad[] = { "", "a", "/a/", "//", "//a", "/a//b", "/.", "/..", "/a/.", "/a/../b", "./a" };
+	static const char *const bad[] = {
+		"", "a", "/a/", "//", "//a", "/a//b", "/.", "/..", "/a/.", "/a/../b", "./a"
+	};
 
 	for (size_t i = 0; i < OC_COUNT(good); i++)
 		ck_assert_msg(oc_path_clean(good[i]), "%s", good[i]);

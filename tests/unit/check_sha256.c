@@ -52,8 +52,13 @@ END_TEST
 START_TEST(test_base64)
 {
 	/* RFC 4648, section 10. */
-	static const char *const pairs[][2] = { { "", "" }, { "f", "Zg==" }, { "fo", "Zm8=" }, { "foo", "Zm9v" },
-						{ "foob", "Zm9vYg==" }, { "fooba", "Zm9vYmE=" }, { "foobar", "Zm9vYmFy" } };
+	static const char *const pairs[][2] = { { "", "" },
+		                                { "f", "Zg==" },
+		                                { "fo", "Zm8=" },
+		                                { "foo", "Zm9v" },
+		                                { "foob", "Zm9vYg==" },
+		                                { "fooba", "Zm9vYmE=" },
+		                                { "foobar", "Zm9vYmFy" } };
 	unsigned char all[256];
 	char *text;
 	void *data;
@@ -81,8 +86,9 @@ END_TEST
 
 START_TEST(test_base64_refused)
 {
-	static const char *const bad[] = { "Z", "Zg", "Zg=", "Zg=g", "====", "Z===", "Zh==", "Zm9=", "Zm 9v", "Zm9v\n", "Zm9v\r\n",
-					   "Zm9_", "Zm-v", "\xff\xff\xff\xff", "Zg==Zg==" };
+	static const char *const bad[] = { "Z",       "Zg",    "Zg=",    "Zg=g",     "====", "Z===", "Zh==",
+		                           "Zm9=",    "Zm 9v", "Zm9v\n", "Zm9v\r\n", "Zm9_", "Zm-v", "\xff\xff\xff\xff",
+		                           "Zg==Zg==" };
 	void *data = (void *)bad;
 	size_t n = 77;
 

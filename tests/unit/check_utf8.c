@@ -8,11 +8,21 @@
 
 START_TEST(test_valid)
 {
-	static const char *const good[] = { "", "a", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80",
-					    "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf" };
-	static const char *const bad[] = { "\x80", "\xc0\x80", "\xc1\xbf", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xed\xbf\xbf",
-					   "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "\xc2", "\xe2\x82",
-					   "\xf0\x9f\x98", "\xc2\x41", "a\x80" };
+	static const char *const good[] = { "",
+		                            "a",
+		                            "\xc2\x80",
+		                            "\xdf\xbf",
+		                            "\xe0\xa0\x80",
+		                            "\xed\x9f\xbf",
+		                            "\xee\x80\x80",
+		                            "\xef\xbf\xbf",
+		                            "\xf0\x90\x80\x80",
+		                            "\xf4\x8f\xbf\xbf" };
+	static const char *const bad[] = {
+		"\x80",         "\xc0\x80",         "\xc1\xbf",         "\xe0\x9f\xbf",     "\xed\xa0\x80",
+		"\xed\xbf\xbf", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff",
+		"\xc2",         "\xe2\x82",         "\xf0\x9f\x98",     "\xc2\x41",         "a\x80"
+	};
 
 	for (size_t i = 0; i < OC_COUNT(good); i++)
 		ck_assert_msg(oc_utf8_valid(good[i], strlen(good[i])), "good %zu", i);
@@ -36,14 +46,20 @@ static void escapes_to(const char *in, size_t len, bool keep, const char *want)
 
 START_TEST(test_escape)
 {
-	static const struct { const char *in, *want; } cases[] = {
+	static const struct {
+		const char *in, *want;
+	} cases[] = {
 		{ "", "" },
 		{ "plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80" },
 		{ "\x1b[31mred", "\\x1b[31mred" },
 		{ "a\nb\r\t", "a\\nb\\x0d\\x09" },
 		{ "\x7f", "\\x7f" },
-		{ "\xc2\x9b" "31m", "\\u{9b}31m" },
-		{ "\xe2\x80\xae" "gpj.exe", "\\u{202e}gpj.exe" },
+		{ "\xc2\x9b"
+		  "31m",
+		  "\\u{9b}31m" },
+		{ "\xe2\x80\xae"
+		  "gpj.exe",
+		  "\\u{202e}gpj.exe" },
 		{ "\xe2\x81\xa6\xe2\x80\x8b\xef\xbb\xbf", "\\u{2066}\\u{200b}\\u{feff}" },
 		{ "\xf3\xa0\x81\x81", "\\u{e0041}" },
 		{ "\xff\xc3", "\\xff\\xc3" },
@@ -88,11 +104,17 @@ END_TEST
 
 START_TEST(test_shell_quote)
 {
-	static const struct { const char *in, *want; } cases[] = {
-		{ "", "''" },           { "plain-1.0/x_y", "plain-1.0/x_y" },
-		{ "a b", "'a b'" },     { "it's", "'it'\\''s'" },
-		{ "$(x)`y`", "'$(x)`y`'" }, { "~", "'~'" },
-		{ "a\nb", "'a\nb'" },   { "*", "'*'" },
+	static const struct {
+		const char *in, *want;
+	} cases[] = {
+		{ "", "''" },
+		{ "plain-1.0/x_y", "plain-1.0/x_y" },
+		{ "a b", "'a b'" },
+		{ "it's", "'it'\\''s'" },
+		{ "$(x)`y`", "'$(x)`y`'" },
+		{ "~", "'~'" },
+		{ "a\nb", "'a\nb'" },
+		{ "*", "'*'" },
 		{ "\xc3\xa9", "'\xc3\xa9'" },
 	};
 	struct oc_buf b;

@@ -17,7 +17,10 @@ struct newer {
 
 START_TEST(test_copy_sized)
 {
-	struct { size_t size; int a; } older = { offsetof(struct sized, b), 7 };
+	struct {
+		size_t size;
+		int a;
+	} older = { offsetof(struct sized, b), 7 };
 	struct newer newer = { sizeof(newer), 1, 2, 0 };
 	struct sized out = { 0, 9, 9 };
 	size_t absurd = 3;
@@ -50,11 +53,12 @@ END_TEST
 
 START_TEST(test_time)
 {
-	static const struct { int64_t ms; const char *text; } cases[] = {
-		{ 0, "1970-01-01T00:00:00.000Z" },
-		{ 1795981006123, "2026-11-29T19:36:46.123Z" },
-		{ -1, "1969-12-31T23:59:59.999Z" },
-		{ INT64_MAX, "9999-12-31T23:59:59.999Z" },
+	static const struct {
+		int64_t ms;
+		const char *text;
+	} cases[] = {
+		{ 0, "1970-01-01T00:00:00.000Z" },         { 1795981006123, "2026-11-29T19:36:46.123Z" },
+		{ -1, "1969-12-31T23:59:59.999Z" },        { INT64_MAX, "9999-12-31T23:59:59.999Z" },
 		{ INT64_MIN, "0001-01-01T00:00:00.000Z" },
 	};
 	char out[OC_TIME_SIZE];
