@@ -167,7 +167,7 @@ static void answered(const json_t *result OC_UNUSED, const oc_error *err, void *
 {
 	oc_run *run = userdata;
 
-	if (err && !run->exited)
+	if (err && !run->exited && oc_error_code(err) != OC_ECLOSED)
 		oc_run_failed(run, err);
 }
 

@@ -25,16 +25,13 @@ static void accepted(const json_t *reply, const oc_error *err, void *userdata)
 	int64_t to = oc_json_integer(reply, "accepted", -1);
 
 	run->input_busy = false;
-	if (err || run->exited) {
-		if (!run->exited)
-			oc_run_failed(run, err);
+	if (run->exited || oc_error_code(err) == OC_ECLOSED)
+		return; /* what became of the run is told where the connection ends */
+	if (err) {
+		oc_run_failed(run, err);
 		return;
 	}
-	if (to < (int64_t)run->input_at || to > (int64_t)(run->input_at + run->input.len)) {
-		later(run);
-		return;
-	}
-	if (to == (int64_t)run->input_at) {
+	if (to <= (int64_t)run->input_at || to > (int64_t)(run->input_at + run->input.len)) {
 		later(run);
 		return;
 	}

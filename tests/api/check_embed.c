@@ -102,7 +102,7 @@ START_TEST(sigpipe_at_its_default)
 		(void)!oc_run_write(r.run, junk, sizeof(junk), NULL);
 	embed_wait(&e, &r);
 	ck_assert(r.failed);
-	ck_assert_ptr_nonnull(strstr(r.error, "run_lost"));
+	ck_assert_msg(strstr(r.error, "run_lost") != NULL, "%s", r.error);
 	oc_run_free(r.run);
 	embed_close(&e);
 }

@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void must(int rc, oc_error *err, const char *what)
+static void must(int rc, oc_error *const *err, const char *what)
 {
-	ck_assert_msg(rc >= 0, "%s: %d %s", what, rc, oc_error_message(err));
+	ck_assert_msg(rc >= 0, "%s: %d %s", what, rc, oc_error_message(*err));
 }
 
 void embed_open(struct embed *e)
@@ -30,9 +30,9 @@ void embed_open(struct embed *e)
 	options.state_dir = e->state;
 	options.libexec_dir = getenv("OC_TEST_LIBEXEC");
 	ck_assert_msg(options.libexec_dir != NULL, "OC_TEST_LIBEXEC names the build's libexec directory");
-	must(oc_context_new(&options, &e->ctx, &err), err, "oc_context_new");
-	must(oc_store_open(e->ctx, &e->store, &err), err, "oc_store_open");
-	must(oc_unsandboxed_broker_new(e->store, NULL, &e->broker, &err), err, "oc_unsandboxed_broker_new");
+	must(oc_context_new(&options, &e->ctx, &err), &err, "oc_context_new");
+	must(oc_store_open(e->ctx, &e->store, &err), &err, "oc_store_open");
+	must(oc_unsandboxed_broker_new(e->store, NULL, &e->broker, &err), &err, "oc_unsandboxed_broker_new");
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -123,7 +123,7 @@ void embed_start(struct embed *e, struct embed_run *r, const char *script)
 	ops.userdata_free = on_userdata_free;
 	request.workspace = e->workspace;
 	request.argv = argv;
-	must(oc_broker_start(e->broker, &request, &ops, r, &r->run, &err), err, "oc_broker_start");
+	must(oc_broker_start(e->broker, &request, &ops, r, &r->run, &err), &err, "oc_broker_start");
 }
 
 void embed_wait(struct embed *e, struct embed_run *r)
@@ -131,7 +131,7 @@ void embed_wait(struct embed *e, struct embed_run *r)
 	oc_error *err = NULL;
 
 	for (int i = 0; i < 60000 && !r->ended && !r->failed && !r->freed; i++)
-		must(oc_context_wait(e->ctx, 100, &err), err, "oc_context_wait");
+		must(oc_context_wait(e->ctx, 100, &err), &err, "oc_context_wait");
 }
 
 void embed_finish(struct embed_run *r)
@@ -139,7 +139,7 @@ void embed_finish(struct embed_run *r)
 	oc_error *err = NULL;
 
 	ck_assert_msg(r->ended, "the run did not end: %s", r->error);
-	must(oc_run_finish(r->run, &err), err, "oc_run_finish");
+	must(oc_run_finish(r->run, &err), &err, "oc_run_finish");
 	oc_run_free(r->run);
 	ck_assert_int_eq(r->userdata_freed, 1);
 }

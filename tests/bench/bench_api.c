@@ -27,12 +27,16 @@ static double now_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-static void must(int rc, const oc_error *err, const char *what)
+static void refused(const oc_error *err, const char *what)
 {
-	if (rc >= 0)
-		return;
 	fprintf(stderr, "%s: %s\n", what, oc_error_json(err));
 	exit(1);
+}
+
+static void must(int rc, oc_error *const *err, const char *what)
+{
+	if (rc < 0)
+		refused(*err, what);
 }
 
 static void open_store(const char *state)
@@ -42,8 +46,8 @@ static void open_store(const char *state)
 
 	options.state_dir = state;
 	options.libexec_dir = getenv("OPEN_CONDUIT_LIBEXEC");
-	must(oc_context_new(&options, &ctx, &err), err, "context");
-	must(oc_store_open(ctx, &store, &err), err, "store");
+	must(oc_context_new(&options, &ctx, &err), &err, "context");
+	must(oc_store_open(ctx, &store, &err), &err, "store");
 }
 
 static void wait_for(unsigned n)
@@ -51,7 +55,7 @@ static void wait_for(unsigned n)
 	oc_error *err = NULL;
 
 	while (done < n)
-		must(oc_context_wait(ctx, 1000, &err), err, "wait");
+		must(oc_context_wait(ctx, 1000, &err), &err, "wait");
 }
 
 static int by_value(const void *a, const void *b)
@@ -69,7 +73,8 @@ static void report(const char *name, double *samples, int n)
 
 static void planned(oc_plan *plan, const oc_error *err, void *userdata)
 {
-	must(plan ? 0 : -1, err, "plan");
+	if (!plan)
+		refused(err, "plan");
 	*(oc_plan **)userdata = plan;
 	done++;
 }
@@ -77,7 +82,8 @@ static void planned(oc_plan *plan, const oc_error *err, void *userdata)
 static void checked(const char *checks, const oc_error *err, void *userdata)
 {
 	(void)userdata;
-	must(checks ? 0 : -1, err, "check");
+	if (!checks)
+		refused(err, "check");
 	if (strncmp(checks, "{\"checks\":", 10) != 0 || !strstr(checks, "\"ok\":true,\"provider\""))
 		fprintf(stderr, "checks: %s\n", checks);
 	done++;
@@ -95,7 +101,7 @@ static void on_failed(oc_run *run, const oc_error *err, void *userdata)
 {
 	(void)run;
 	(void)userdata;
-	must(-1, err, "run");
+	refused(err, "run");
 }
 
 static oc_run_ops run_ops(void)
@@ -118,8 +124,8 @@ static int bench_plan(char **argv)
 	oc_error *err = NULL;
 
 	open_store(argv[2]);
-	must(oc_sandbox_broker_new(store, NULL, &broker, &err), err, "broker");
-	must(oc_broker_check(broker, checked, NULL, &err), err, "check");
+	must(oc_sandbox_broker_new(store, NULL, &broker, &err), &err, "broker");
+	must(oc_broker_check(broker, checked, NULL, &err), &err, "check");
 	wait_for(1);
 	request.workspace = argv[3];
 	request.policy = argv[5];
@@ -135,13 +141,13 @@ static int bench_plan(char **argv)
 		double t0 = now_ms(), t1, t2;
 
 		done = 0;
-		must(oc_broker_plan(broker, &request, planned, &plan, &err), err, "plan");
+		must(oc_broker_plan(broker, &request, planned, &plan, &err), &err, "plan");
 		wait_for(1);
 		t1 = now_ms();
-		must(oc_plan_pin(plan, store, &err), err, "pin");
+		must(oc_plan_pin(plan, store, &err), &err, "pin");
 		t2 = now_ms();
 		done = 0;
-		must(oc_run_open(store, oc_plan_run(plan), &ops, (void *)"held", &run, &err), err, "open");
+		must(oc_run_open(store, oc_plan_run(plan), &ops, (void *)"held", &run, &err), &err, "open");
 		wait_for(1);
 		plan_ms[i] = t1 - t0;
 		pin_ms[i] = t2 - t0;
@@ -193,13 +199,13 @@ static void start_guards(oc_run **runs, char (*ids)[64], int n, const char *work
 	oc_broker *broker = NULL;
 	oc_error *err = NULL;
 
-	must(oc_unsandboxed_broker_new(store, NULL, &broker, &err), err, "broker");
+	must(oc_unsandboxed_broker_new(store, NULL, &broker, &err), &err, "broker");
 	request.workspace = workspace;
 	request.argv = command;
 	request.keep = 1;
 	for (int i = 0; i < n; i++) {
 		done = 0;
-		must(oc_broker_start(broker, &request, &ops, (void *)"running", &runs[i], &err), err, "start");
+		must(oc_broker_start(broker, &request, &ops, (void *)"running", &runs[i], &err), &err, "start");
 		wait_for(1);
 		snprintf(ids[i], sizeof(ids[i]), "%s", oc_run_id(runs[i]));
 		oc_run_free(runs[i]);
@@ -235,14 +241,14 @@ static int bench_adopt(char **argv)
 	open_store(argv[2]);
 	done = 0;
 	for (int i = 0; i < n; i++)
-		must(oc_run_open(store, ids[i], &ops, (void *)"running", &runs[i], &err), err, "adopt");
+		must(oc_run_open(store, ids[i], &ops, (void *)"running", &runs[i], &err), &err, "adopt");
 	wait_for((unsigned)n);
 	printf("adopted %d\nadopt_ms %.0f\nguard_rss_kb %ld\n", n, now_ms() - began, rss);
 	for (int i = 0; i < n; i++)
 		if (oc_run_stop(runs[i], 0, NULL) < 0)
 			return 1;
 	for (int i = 0; i < n; i++)
-		must(oc_context_wait(ctx, 10, &err), err, "wait");
+		must(oc_context_wait(ctx, 10, &err), &err, "wait");
 	return 0;
 }
 

@@ -18,12 +18,16 @@ static oc_store *store;
 static bool over;
 static int status;
 
-static void must(int rc, const oc_error *err)
+static void refused(const oc_error *err)
 {
-	if (rc >= 0)
-		return;
 	fprintf(stderr, "%s\n", oc_error_json(err));
 	exit(1);
+}
+
+static void must(int rc, oc_error *const *err)
+{
+	if (rc < 0)
+		refused(*err);
 }
 
 static void on_state(oc_run *run, const char *state, const char *json, void *userdata)
@@ -46,7 +50,7 @@ static void on_output(oc_run *run, int stream, uint64_t next, const void *data, 
 	} else if (write(stream, data, len) != (ssize_t)len) {
 		exit(6);
 	}
-	must(oc_run_ack(run, next, &err), err);
+	must(oc_run_ack(run, next, &err), &err);
 }
 
 static void on_ended(oc_run *run, const char *record, void *userdata)
@@ -54,7 +58,7 @@ static void on_ended(oc_run *run, const char *record, void *userdata)
 	oc_error *err = NULL;
 
 	(void)userdata;
-	must(oc_run_finish(run, &err), err);
+	must(oc_run_finish(run, &err), &err);
 	fprintf(stderr, "%s\n", record);
 	over = true;
 }
@@ -63,7 +67,7 @@ static void on_failed(oc_run *run, const oc_error *err, void *userdata)
 {
 	(void)run;
 	(void)userdata;
-	must(-1, err);
+	refused(err);
 }
 
 static void open_store(const char *state)
@@ -73,8 +77,8 @@ static void open_store(const char *state)
 
 	options.state_dir = state;
 	options.libexec_dir = getenv("OPEN_CONDUIT_LIBEXEC");
-	must(oc_context_new(&options, &ctx, &err), err);
-	must(oc_store_open(ctx, &store, &err), err);
+	must(oc_context_new(&options, &ctx, &err), &err);
+	must(oc_store_open(ctx, &store, &err), &err);
 }
 
 static oc_run *start(char **argv, const oc_run_ops *ops, oc_broker **broker)
@@ -84,12 +88,12 @@ static oc_run *start(char **argv, const oc_run_ops *ops, oc_broker **broker)
 	oc_error *err = NULL;
 	oc_run *run = NULL;
 
-	must(none ? oc_unsandboxed_broker_new(store, NULL, broker, &err) : oc_sandbox_broker_new(store, NULL, broker, &err), err);
+	must(none ? oc_unsandboxed_broker_new(store, NULL, broker, &err) : oc_sandbox_broker_new(store, NULL, broker, &err), &err);
 	request.workspace = argv[3];
 	request.policy = none ? NULL : argv[4];
 	request.argv = (const char *const *)argv + 6;
 	request.keep = 1;
-	must(oc_broker_start(*broker, &request, ops, (void *)"start", &run, &err), err);
+	must(oc_broker_start(*broker, &request, ops, (void *)"start", &run, &err), &err);
 	return run;
 }
 
@@ -109,12 +113,12 @@ int main(int argc, char **argv)
 		open_store(argv[2]);
 		ops.output = on_output;
 		ops.ended = on_ended;
-		must(oc_run_open(store, argv[3], &ops, (void *)"adopt", &run, &err), err);
+		must(oc_run_open(store, argv[3], &ops, (void *)"adopt", &run, &err), &err);
 	} else {
 		return 2;
 	}
 	while (!over)
-		must(oc_context_wait(ctx, 1000, &err), err);
+		must(oc_context_wait(ctx, 1000, &err), &err);
 	oc_run_free(run);
 	oc_broker_free(broker);
 	oc_store_free(store);

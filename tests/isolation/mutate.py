@@ -9,16 +9,19 @@ EXPRESSION is Python that edits `s` (the settings given to srt, parsed), `launch
 whole answer) in place.  Checks are answered green without asking: what must catch the difference
 here is the probes.  An expression that changes nothing fails the run: a mutation that isn't one
 would make the test pass for nothing."""
-import copy, json, os, subprocess, sys
+import copy, json, os, socket, subprocess, sys
 
 
 def serve(real, expression):
-    child = subprocess.Popen([real], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    ours, theirs = socket.socketpair()
+    child = subprocess.Popen([real], stdin=theirs, stdout=theirs)
+    theirs.close()
+    provider = ours.makefile("rw", buffering=1)
     for line in sys.stdin:
         request = json.loads(line)
-        child.stdin.write(line)
-        child.stdin.flush()
-        answer = json.loads(child.stdout.readline())
+        provider.write(line)
+        provider.flush()
+        answer = json.loads(provider.readline())
         reply = answer.get("result")
         if request.get("method") == "plan" and reply:
             launch, before = reply["launch"], copy.deepcopy(reply)
@@ -33,7 +36,8 @@ def serve(real, expression):
         if request.get("method") == "check" and reply:
             reply["checks"] = [{"id": "mutated", "title": "mutated", "ok": True, "detail": "", "fix": None, "ms": 0}]
         print(json.dumps(answer), flush=True)
-    child.stdin.close()
+    provider.close()
+    ours.close()
     child.wait()
 
 

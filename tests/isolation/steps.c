@@ -106,11 +106,11 @@ static void on_failed(oc_run *run, const oc_error *err, void *userdata)
 	refuse(userdata, err);
 }
 
-static void must(int rc, oc_error *err)
+static void must(int rc, oc_error *const *err)
 {
 	if (rc >= 0)
 		return;
-	printf("%s\n", oc_error_json(err));
+	printf("%s\n", oc_error_json(*err));
 	exit(1);
 }
 
@@ -119,7 +119,7 @@ static void wait_until(oc_context *ctx, struct step *s, const bool *flag, oc_pla
 	oc_error *err = NULL;
 
 	while (!s->over && !(flag && *flag) && !(plan && *plan))
-		must(oc_context_wait(ctx, 1000, &err), err);
+		must(oc_context_wait(ctx, 1000, &err), &err);
 }
 
 int main(int argc, char **argv)
@@ -154,25 +154,25 @@ int main(int argc, char **argv)
 	options.state_dir = argv[1];
 	options.libexec_dir = getenv("OPEN_CONDUIT_LIBEXEC");
 	broker_options.provider_dir = getenv("OPEN_CONDUIT_PROVIDER_DIR");
-	must(oc_context_new(&options, &ctx, &err), err);
-	must(oc_store_open(ctx, &store, &err), err);
+	must(oc_context_new(&options, &ctx, &err), &err);
+	must(oc_store_open(ctx, &store, &err), &err);
 	must(none ? oc_unsandboxed_broker_new(store, NULL, &broker, &err) : oc_sandbox_broker_new(store, &broker_options, &broker, &err),
-	     err);
-	must(oc_broker_check(broker, on_check, &s, &err), err);
+	     &err);
+	must(oc_broker_check(broker, on_check, &s, &err), &err);
 	wait_until(ctx, &s, &s.checked, NULL);
 	if (!s.over) {
-		must(oc_broker_plan(broker, &request, on_plan, &s, &err), err);
+		must(oc_broker_plan(broker, &request, on_plan, &s, &err), &err);
 		wait_until(ctx, &s, NULL, &s.plan);
 	}
 	if (!s.over) {
 		hook(&s, "planned");
-		must(oc_plan_pin(s.plan, store, &err), err);
+		must(oc_plan_pin(s.plan, store, &err), &err);
 		hook(&s, "pinned");
 		ops.state = on_state;
 		ops.output = on_output;
 		ops.ended = on_ended;
 		ops.failed = on_failed;
-		must(oc_run_open(store, oc_plan_run(s.plan), &ops, &s, &run, &err), err);
+		must(oc_run_open(store, oc_plan_run(s.plan), &ops, &s, &run, &err), &err);
 		wait_until(ctx, &s, NULL, NULL);
 	}
 	oc_run_free(run);

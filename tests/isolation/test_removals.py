@@ -18,6 +18,10 @@ def drop(section, key, suffix):
             % (section, key, section, key, suffix))
 
 
+def give_back(path):
+    return "s['filesystem']['allowRead'].append({'path': %r, 'literal': True})" % path
+
+
 def mutations(w):
     """name -> (edit, the probes any of which may name it)."""
     out = {}
@@ -25,16 +29,19 @@ def mutations(w):
         out["write deny of .git/" + part] = (drop("filesystem", "denyWrite", "/.git/" + part), {"P9"})
     out["every write deny"] = ("s['filesystem']['denyWrite'] = []", {"P9"})
     out["mount of .git"] = (drop("filesystem", "allowWrite", "/ws/.git"), {"P9"})
-    out["read deny of the state directory"] = (drop("filesystem", "denyRead", "/open-conduit"), {"P6", "P7"})
-    out["read deny of the policy"] = (drop("filesystem", "denyRead", "/denied"), {"P6", "P7"})
-    out["read deny of a credential directory"] = (drop("filesystem", "denyRead", "/.ssh"), {"P6", "P7"})
+    out["read deny of a policy's path"] = (drop("filesystem", "denyRead", w.secret_place), {"P7"})
+    # Beneath the hidden home each deny is there twice: taken out of the list alone it still holds (shown by
+    # `redundant` below), so here the entry is given back too.
+    for name, path, probes in (("the state directory", w.state, {"P6"}), ("the config directory", w.config, {"P6"}),
+                               ("a credential directory", w.home + "/.ssh", {"P7"}), ("a credential file", w.home + "/.netrc", {"P7"}),
+                               ("the operator's agent", w.home + "/.claude", {"P6"})):
+        out["read deny of " + name] = (drop("filesystem", "denyRead", path) + "; " + give_back(path), probes)
     out["hiding of the home directory"] = ("s['filesystem']['denyRead'] = [e for e in s['filesystem']['denyRead'] if e['path'] != %r]" % w.home, {"P6", "P7"})
     out["every read deny"] = ("s['filesystem']['denyRead'] = []", {"P6", "P7"})
-    out["the network list"] = ("s['network']['allowedDomains'] = ['probe.invalid']; s['network']['deniedDomains'] = []; "
-                               "reply['proxy'] = dict(reply['proxy'] or {}, host='probe.invalid')", {"P5"})
+    out["the network list"] = ("s['network']['allowedDomains'].append(params['run'] + '.invalid')", {"P5"})
     out["seccomp"] = ("s['network']['allowAllUnixSockets'] = True", {"P15"})
-    out["a write grant too many"] = ("s['filesystem']['allowWrite'].append({'path': %r, 'literal': True}); reply['guest']['landlock'] = False; reply['guest']['deny_trace'] = False" % w.outside, {"P8"})
-    out["Landlock"] = ("reply['guest']['landlock'] = False", {"P17", "P8"})
+    out["the limits of write grants"] = (
+        "s['filesystem']['allowWrite'].append({'path': %r, 'literal': True}); reply['guest']['landlock'] = False" % (w.home + "/work"), {"P8"})
     out["file rules as a whole"] = ("s['filesystem']['disabled'] = True", {"P6", "P7", "P8", "P9"})
     return out
 
@@ -63,6 +70,17 @@ def control(w, policy):
     ok(os.path.exists(w.ws + "/agent-was-here") and record.get("state") == "exited", "with every rule the agent runs", record)
     if os.path.exists(w.ws + "/agent-was-here"):
         os.unlink(w.ws + "/agent-was-here")
+
+
+def redundant(w, policy):
+    """A deny beneath the hidden home that is only taken out of the list: still refused inside."""
+    directory = os.path.join(w.root, "mutant")
+    shutil.rmtree(directory, ignore_errors=True)
+    os.makedirs(directory)
+    mutate.make(directory, REAL, drop("filesystem", "denyRead", "/.ssh"))
+    status, record = w.steps(policy, "never", "true", ["/bin/cat", w.home + "/.ssh/id_test"], env={"OPEN_CONDUIT_PROVIDER_DIR": directory})
+    ok(record.get("state") == "exited" and record.get("status") != 0 and not record.get("output_bytes", 1) > 200,
+       "a credential beneath the hidden home is denied twice", record)
 
 
 def swapped_folder(w, policy):
@@ -121,9 +139,11 @@ process.exit(r.status ?? 1);
 
 def main():
     w = World()
-    os.mkfifo(w.home + "/fifo")
-    policy = w.policy()
+    w.secret_place = w.root + "/elsewhere"
+    put(w.secret_place + "/secret")
+    policy = w.policy(read={"deny": [w.denied, w.secret_place]})
     control(w, policy)
+    redundant(w, policy)
     for name, (edit, probes) in mutations(w).items():
         caught(w, name, edit, probes, policy)
     swapped_folder(w, policy)

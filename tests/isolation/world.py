@@ -102,7 +102,7 @@ class World:
         p = subprocess.run(args + (["--clone"] if clone else []) + ["--", *command], cwd=self.ws, env={**self.env, **(env or {})},
                            text=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout)
         lines = p.stdout.strip().splitlines()
-        return p.returncode, json.loads(lines[-1]) if lines else {"raw": p.stderr}
+        return p.returncode, json.loads(lines[-1]) if lines else {"raw": p.stderr, "status": p.returncode}
 
     def runs(self):
         p = self.oc("runs", "list", "--json")
