@@ -75,7 +75,7 @@ static int refuse(oc_store *store, int64_t version, oc_error **err)
 
 	if (version < 0)
 		return oc_error_makef(
-		        err, OC_EIO, EINVAL, NULL, path, "open-conduit --help",
+		        err, OC_EIO, EINVAL, NULL, path, "export XDG_STATE_HOME=\"$HOME/.local/state\"",
 		        "this is the database of another program; give Open Conduit a state directory of its own");
 	return oc_error_makef(
 	        err, OC_EVERSION, 0, NULL, path, "open-conduit --version",

@@ -101,7 +101,7 @@ static int make_subdir(oc_store *store, const char *name, oc_error **err)
 	struct stat st;
 
 	if (mkdirat(store->state_fd, name, 0700) == 0)
-		return 0;
+		return fsync(store->state_fd) < 0 ? file_fail(store, name, errno, "can't be made durable", err) : 0;
 	if (errno != EEXIST)
 		return file_fail(store, name, errno, "can't be made", err);
 	if (fstatat(store->state_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode) ||

@@ -28,8 +28,7 @@ static char *run_path(oc_store *store, const char *run, const char *name)
 	return oc_path_join(dir, name);
 }
 
-/* The line that shows what is known of a run. */
-static const char *show_run(char out[80], const char *run)
+const char *oc_store_show_run(char out[80], const char *run)
 {
 	snprintf(out, 80, "open-conduit runs get %.32s", run);
 	return out;
@@ -41,7 +40,7 @@ static int run_fail(oc_store *store, const char *run, const char *name, int code
 	oc_cleanup(oc_freep) char *path = run_path(store, run, name);
 	char fix[80];
 
-	return oc_error_makef(err, code, errnum, NULL, path, show_run(fix, run), "run %s: %s", run, why);
+	return oc_error_makef(err, code, errnum, NULL, path, oc_store_show_run(fix, run), "run %s: %s", run, why);
 }
 
 int oc_store_run_dir(oc_store *store, const char *run, bool make, oc_error **err)
@@ -90,7 +89,7 @@ static int pin_row(oc_store *store, const char *run, const char *digest, oc_erro
 	if (there && strcmp(there, digest) == 0)
 		return 1;
 	path = run_path(store, run, PLAN_FILE);
-	return oc_error_makef(err, OC_EEXISTS, 0, NULL, path, show_run(fix, run),
+	return oc_error_makef(err, OC_EEXISTS, 0, NULL, path, oc_store_show_run(fix, run),
 	                      "run %s is pinned to %s already: what needs another plan is a new run", run,
 	                      there ? there : "another plan");
 }
@@ -138,7 +137,7 @@ static int pin_file(oc_store *store, const char *run, int dir, const char *text,
 		oc_cleanup(oc_freep) char *path = run_path(store, run, PLAN_FILE);
 		char fix[80];
 
-		return oc_refuse(err, "pin_mismatch", path, show_run(fix, run),
+		return oc_refuse(err, "pin_mismatch", path, oc_store_show_run(fix, run),
 		                 "the pinned plan of run %s is not what was pinned: start a new run", run);
 	}
 	rc = drop_orphan(store, run, dir, err);
@@ -231,7 +230,7 @@ static int pinned_file(oc_store *store, const char *run, const char *digest, cha
 	if (rc == -ENOMEM || rc == OC_ENOMEM)
 		return oc_nomem(err);
 	return oc_refuse(
-	        err, "pin_mismatch", path, show_run(fix, run),
+	        err, "pin_mismatch", path, oc_store_show_run(fix, run),
 	        rc < 0 ? "the pinned plan of run %s can't be read (%s): nothing of it is launched; start a new run"
 	               : "the pinned plan of run %s is damaged (it is now %s): nothing of it is launched; start a new "
 	                 "run",

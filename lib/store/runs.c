@@ -232,6 +232,7 @@ static int finish_rows(oc_store *store, const char *run, const char *proved, con
 /* The record is of this run and of its pin, or it is not its record. */
 static int check_record(oc_store *store, const char *run, const json_t *record, oc_error **err)
 {
+	char fix[80];
 	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
 	const char *of = oc_json_text(record, "run"), *digest = oc_json_text(record, "digest"), *pin;
 	int rc = oc_sql_prepare(store, &st, err, "SELECT digest FROM pins WHERE run = ?", "s", run);
@@ -242,13 +243,14 @@ static int check_record(oc_store *store, const char *run, const json_t *record, 
 		return rc < 0 ? rc : no_run(run, err);
 	pin = oc_sql_text(st, 0);
 	if (!of || strcmp(of, run) != 0 || !digest || !pin || strcmp(digest, pin) != 0)
-		return oc_refuse(err, "pin_mismatch", "exit.json", "open-conduit runs get",
+		return oc_refuse(err, "pin_mismatch", "exit.json", oc_store_show_run(fix, run),
 		                 "the exit record in the directory of run %s is not of this run's pin", run);
 	return 0;
 }
 
 int oc_store_finish(oc_store *store, const char *run, oc_error **err)
 {
+	char fix[80];
 	oc_cleanup(oc_closep) int dir = oc_store_run_dir(store, run, false, err);
 	oc_cleanup(oc_json_decrefp) json_t *record = NULL, *proof = NULL;
 	oc_cleanup(oc_freep) char *text = NULL;
@@ -259,7 +261,7 @@ int oc_store_finish(oc_store *store, const char *run, oc_error **err)
 		return dir;
 	rc = read_record(dir, "exit.json", &text, &record, err);
 	if (rc == 0 && !text)
-		return oc_error_makef(err, OC_ENOTFOUND, ENOENT, NULL, "exit.json", "open-conduit runs get",
+		return oc_error_makef(err, OC_ENOTFOUND, ENOENT, NULL, "exit.json", oc_store_show_run(fix, run),
 		                      "run %s has no exit record", run);
 	if (rc == 0)
 		rc = check_record(store, run, record, err);
@@ -276,6 +278,7 @@ int oc_store_finish(oc_store *store, const char *run, oc_error **err)
 
 int oc_store_forget(oc_store *store, const char *run, oc_error **err)
 {
+	char fix[80];
 	int rc = oc_sql_begin(store, true, err);
 
 	if (rc < 0)
@@ -284,7 +287,7 @@ int oc_store_forget(oc_store *store, const char *run, oc_error **err)
 	                "s", run);
 	rc = oc_sql_end(store, rc, err);
 	if (rc == 0)
-		return oc_error_makef(err, OC_EEXISTS, 0, NULL, run, "open-conduit runs get",
+		return oc_error_makef(err, OC_EEXISTS, 0, NULL, run, oc_store_show_run(fix, run),
 		                      "run %s is pinned, or not there", run);
 	return rc < 0 ? rc : 0;
 }
@@ -321,8 +324,7 @@ int oc_store_recovery_lock(oc_store *store, oc_error **err)
 	int tries;
 
 	if (fd < 0)
-		return oc_error_makef(err, OC_EIO, errno, NULL, store->dir, "ls -la",
-		                      "the recovery lock can't be opened");
+		return oc_error_makef(err, OC_EIO, errno, NULL, store->dir, NULL, "the recovery lock can't be opened");
 	for (tries = 0; tries < 1000; tries++) {
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 			return fd;
@@ -331,6 +333,6 @@ int oc_store_recovery_lock(oc_store *store, oc_error **err)
 		usleep(10000);
 	}
 	oc_close(fd);
-	return oc_error_makef(err, OC_ETIME, EBUSY, NULL, store->dir, "fuser recover.lock",
+	return oc_error_makef(err, OC_ETIME, EBUSY, NULL, store->dir, "open-conduit runs list",
 	                      "another process is recovering the runs and hasn't finished within ten seconds");
 }

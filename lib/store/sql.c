@@ -30,9 +30,31 @@ static int damaged(oc_store *store, int rc, oc_error **err)
 	return code;
 }
 
-int oc_sql_fail(oc_store *store, int rc, oc_error **err)
+/* A command on the store's directory, to paste. */
+static char *fix_line(const oc_store *store, const char *command)
+{
+	struct oc_buf b;
+
+	oc_buf_init(&b, 65536);
+	if (oc_buf_printf(&b, "%s ", command) < 0 || oc_shell_quote(&b, store->dir) < 0) {
+		oc_buf_free(&b);
+		return NULL;
+	}
+	return oc_buf_steal(&b);
+}
+
+static int told(oc_store *store, int code, int errnum, const char *command, const char *why, oc_error **err)
 {
 	oc_cleanup(oc_freep) char *path = oc_path_join(store->dir, OC_STORE_FILE);
+	oc_cleanup(oc_freep) char *fix = fix_line(store, command);
+
+	if (!path || !fix)
+		return oc_nomem(err);
+	return oc_error_makef(err, code, errnum, NULL, path, fix, "%s", why);
+}
+
+int oc_sql_fail(oc_store *store, int rc, oc_error **err)
+{
 	int errnum = store->db ? sqlite3_system_errno(store->db) : 0;
 
 	switch (rc & 0xff) {
@@ -43,19 +65,18 @@ int oc_sql_fail(oc_store *store, int rc, oc_error **err)
 		return damaged(store, rc, err);
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
-		return oc_error_makef(err, OC_ETIME, EBUSY, NULL, path, "fuser state.db",
-		                      "another process has held the store for more than ten seconds");
+		return told(store, OC_ETIME, EBUSY, "lsof +D",
+		            "another process has held the store for more than ten seconds", err);
 	case SQLITE_FULL:
-		return oc_error_makef(err, OC_EIO, ENOSPC, NULL, path, "df -h .",
-		                      "the disk is full; nothing that was recorded is lost: free some space");
+		return told(store, OC_EIO, ENOSPC, "df -h", "the disk is full; nothing that was recorded is lost", err);
 	case SQLITE_READONLY:
 	case SQLITE_CANTOPEN:
 	case SQLITE_PERM:
-		return oc_error_makef(err, OC_EIO, errnum ? errnum : EACCES, NULL, path, "ls -la",
-		                      "the store can't be opened for writing (%s)", sqlite3_errstr(rc));
+		return told(store, OC_EIO, errnum ? errnum : EACCES, "ls -la", "the store can't be opened for writing",
+		            err);
 	default:
-		return oc_error_makef(err, OC_EIO, errnum ? errnum : EIO, NULL, path, NULL, "the store failed: %s",
-		                      store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(rc));
+		return told(store, OC_EIO, errnum ? errnum : EIO, "df -h",
+		            store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(rc), err);
 	}
 }
 
