@@ -163,12 +163,33 @@ static int put_gap(struct oc_journal *j)
 	return rc;
 }
 
+/* Is there room for a gap record and this behind it?  Asked before, because a record that a reader saw can't be taken back,
+ * and without asking a full disk would fill its last bytes with gap records. */
+static bool room_after_gap(const struct oc_journal *j, size_t len)
+{
+	uint64_t at = j->fd < 0 ? 0 : j->next - last_start(j);
+	size_t size = 2 * OC_RECORD_HEADER + 8 + len;
+
+	if (j->fd < 0 || at + size > OC_JOURNAL_SEGMENT)
+		return true;
+	return fallocate(j->fd, FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)size) == 0 || errno == EOPNOTSUPP;
+}
+
+static int put_after_gap(struct oc_journal *j, int stream, const void *data, size_t len)
+{
+	int rc = 0;
+
+	if (j->gap)
+		rc = room_after_gap(j, len) ? put_gap(j) : -ENOSPC;
+	return rc < 0 ? rc : put(j, stream, data, len);
+}
+
 void oc_journal_write(struct oc_journal *j, int stream, const void *data, size_t len)
 {
 	if (!len)
 		return;
 	j->output += len;
-	if ((!j->gap || put_gap(j) == 0) && put(j, stream, data, len) == 0) {
+	if (put_after_gap(j, stream, data, len) == 0) {
 		j->payload[j->all.n - 1] += len;
 		return;
 	}

@@ -16,6 +16,11 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Run, b64, marked, sha  # noqa: E402
 
 GUARD, GUEST = (os.path.abspath(a) for a in sys.argv[1:3])
+if os.geteuid() == 0:  # nothing of this runs as root
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+    os.environ["HOME"] = "/nonexistent"
 ROOT = tempfile.mkdtemp(prefix="og")
 
 
@@ -63,12 +68,13 @@ def test_environment_and_secrets():
     c.wait("held")
     reply = c.call("release", {"digest": run.digest, "env": {}, "secrets": {}})
     check(reply["error"]["data"]["reason"] == "secret_missing", reply)
-    reply = c.call("release", {"digest": run.digest, "env": {"LD_PRELOAD": "/x"}, "secrets": {"TOKEN": secret}})
+    reply = c.call("release", {"digest": run.digest, "env": {"LD_PRELOAD": b64(b"/x")}, "secrets": {"TOKEN": b64(secret.encode())}})
     check(reply["error"]["data"]["reason"] == "pin_mismatch", reply)
-    reply = c.call("release", {"digest": "sha256:" + "0" * 64, "env": {}, "secrets": {"TOKEN": secret}})
+    reply = c.call("release", {"digest": "sha256:" + "0" * 64, "env": {}, "secrets": {"TOKEN": b64(secret.encode())}})
     check(reply["error"]["data"]["reason"] == "pin_mismatch", reply)
     check(not run.has("started"), "started before a valid release")
-    check("result" in c.call("release", {"digest": run.digest, "env": {"TERM": "dumb"}, "secrets": {"TOKEN": secret}}))
+    check("result" in c.call("release", {"digest": run.digest, "env": {"TERM": b64(b"dumb")},
+                                         "secrets": {"TOKEN": b64(secret.encode())}}))
     run.finish(c)
     check(bytes(run.journal.streams[1]) == (secret + " dumb").encode(), run.journal.streams)
     for folder, _, names in os.walk(run.state):
@@ -525,8 +531,8 @@ def test_faults():
 
 def main():
     names = sys.argv[3:] or [n for n in sorted(globals()) if n.startswith("test_")]
-    if os.geteuid() == 0:
-        print("Bail out! run this as an ordinary user")
+    if not os.access(GUARD, os.X_OK) or not os.access(GUEST, os.X_OK):
+        print("Bail out! %s can't be executed as uid %d" % (GUARD, os.geteuid()))
         return 1
     failed = 0
     print("1..%d" % len(names))
