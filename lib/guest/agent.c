@@ -44,7 +44,7 @@ int oc_agent_signal(const struct oc_agent *a, int sig)
 /* "12 345 …" of the kernel; whole numbers only: the last may be cut off. */
 static void kill_listed(char *list)
 {
-	for (char *p = list, *end; ; p = end) {
+	for (char *p = list, *end;; p = end) {
 		long pid = strtol(p, &end, 10);
 
 		if (end == p || *end != ' ')
@@ -137,7 +137,7 @@ static int search_exec(char *const *argv, char *const *env)
 		execve(argv[0], argv, env);
 		return errno;
 	}
-	for (const char *p = path_of(env); ; p++) {
+	for (const char *p = path_of(env);; p++) {
 		size_t len = strcspn(p, ":");
 		int n = snprintf(file, sizeof(file), "%.*s%s%s", (int)len, p, len ? "/" : "./", argv[0]);
 

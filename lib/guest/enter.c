@@ -28,7 +28,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define KILL_MS 10000
+#define KILL_MS       10000
 #define LAST_WORDS_MS 5000
 
 enum state { ORDERS, PROVING, HELD, STARTING, RUNNING, OVER };
@@ -135,7 +135,9 @@ static void go(struct guest *g)
 		char buf[CMSG_SPACE(sizeof(int) * OC_LINK_FDS)];
 	} control;
 	struct iovec iov = { header, sizeof(header) };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+	};
 	struct cmsghdr *c;
 
 	if (g->state != HELD || g->failures) {
@@ -302,7 +304,8 @@ static void turn(struct guest *g)
 {
 	bool room = oc_link_pending(&g->chan) < OC_LINK_HIGH;
 	struct pollfd p[3] = {
-		{ g->chan.fd, (short)((room && !hold_back(g) ? POLLIN : 0) | (oc_link_pending(&g->chan) ? POLLOUT : 0)), 0 },
+		{ g->chan.fd, (short)((room && !hold_back(g) ? POLLIN : 0) | (oc_link_pending(&g->chan) ? POLLOUT : 0)),
+		  0 },
 		{ room ? g->cell.fd : -1, POLLIN, 0 },
 		{ g->sigfd, POLLIN, 0 },
 	};
@@ -328,7 +331,8 @@ static int take_over(struct guest *g)
 	sigset_t all;
 
 	if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) < 0 || type != SOCK_STREAM)
-		return fputs("open-conduit-guest: descriptor 0 is not the channel (a stream socket)\n", stderr), -EPROTO;
+		return fputs("open-conduit-guest: descriptor 0 is not the channel (a stream socket)\n", stderr),
+		       -EPROTO;
 	fd = oc_fds_keep_one(fd);
 	if (fd < 0)
 		return fd;

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define KEPT 3
+#define KEPT           3
 #define NR_close_range 436
 
 static int close_from(unsigned first)

@@ -24,11 +24,11 @@
 #include <linux/capability.h>
 
 #ifndef PR_CAP_AMBIENT
-#define PR_CAP_AMBIENT 47
+#define PR_CAP_AMBIENT           47
 #define PR_CAP_AMBIENT_CLEAR_ALL 4
 #endif
 #define KEYCTL_JOIN_SESSION_KEYRING 1
-#define OOM_SCORE_ADJ 500
+#define OOM_SCORE_ADJ               500
 
 static bool field(const char *text, const char *name, int base, uint64_t *out)
 {

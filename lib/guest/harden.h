@@ -10,7 +10,7 @@
 struct oc_status {
 	bool valid;
 	int no_new_privs, seccomp, filters; /* filters: -1 where the kernel doesn't tell */
-	uint64_t caps; /* inheritable, permitted, effective and ambient, all in one */
+	uint64_t caps;                      /* inheritable, permitted, effective and ambient, all in one */
 };
 void oc_status_read(struct oc_status *s);
 

@@ -13,30 +13,30 @@
 #include <unistd.h>
 
 #define NR_create_ruleset 444
-#define NR_add_rule 445
-#define NR_restrict_self 446
+#define NR_add_rule       445
+#define NR_restrict_self  446
 
-#define FS_WRITE_FILE (1ull << 1)
-#define FS_REMOVE_DIR (1ull << 4)
-#define FS_REMOVE_FILE (1ull << 5)
-#define FS_MAKE_CHAR (1ull << 6)
-#define FS_MAKE_DIR (1ull << 7)
-#define FS_MAKE_REG (1ull << 8)
-#define FS_MAKE_SOCK (1ull << 9)
-#define FS_MAKE_FIFO (1ull << 10)
-#define FS_MAKE_BLOCK (1ull << 11)
-#define FS_MAKE_SYM (1ull << 12)
-#define FS_REFER (1ull << 13) /* version 2 */
-#define FS_TRUNCATE (1ull << 14) /* 3 */
-#define FS_IOCTL_DEV (1ull << 15) /* 5 */
-#define SCOPE_ABSTRACT_UNIX (1ull << 0) /* 6 */
-#define SCOPE_SIGNAL (1ull << 1) /* 6 */
+#define FS_WRITE_FILE       (1ull << 1)
+#define FS_REMOVE_DIR       (1ull << 4)
+#define FS_REMOVE_FILE      (1ull << 5)
+#define FS_MAKE_CHAR        (1ull << 6)
+#define FS_MAKE_DIR         (1ull << 7)
+#define FS_MAKE_REG         (1ull << 8)
+#define FS_MAKE_SOCK        (1ull << 9)
+#define FS_MAKE_FIFO        (1ull << 10)
+#define FS_MAKE_BLOCK       (1ull << 11)
+#define FS_MAKE_SYM         (1ull << 12)
+#define FS_REFER            (1ull << 13) /* version 2 */
+#define FS_TRUNCATE         (1ull << 14) /* 3 */
+#define FS_IOCTL_DEV        (1ull << 15) /* 5 */
+#define SCOPE_ABSTRACT_UNIX (1ull << 0)  /* 6 */
+#define SCOPE_SIGNAL        (1ull << 1)  /* 6 */
 
-#define FS_ALL                                                                                                    \
-	(FS_WRITE_FILE | FS_REMOVE_DIR | FS_REMOVE_FILE | FS_MAKE_CHAR | FS_MAKE_DIR | FS_MAKE_REG | FS_MAKE_SOCK | \
+#define FS_ALL                                                                                                         \
+	(FS_WRITE_FILE | FS_REMOVE_DIR | FS_REMOVE_FILE | FS_MAKE_CHAR | FS_MAKE_DIR | FS_MAKE_REG | FS_MAKE_SOCK |    \
 	 FS_MAKE_FIFO | FS_MAKE_BLOCK | FS_MAKE_SYM)
 #define FS_OF_A_FILE (FS_WRITE_FILE | FS_TRUNCATE | FS_IOCTL_DEV)
-#define FS_DEVICES (FS_MAKE_CHAR | FS_MAKE_BLOCK | FS_IOCTL_DEV)
+#define FS_DEVICES   (FS_MAKE_CHAR | FS_MAKE_BLOCK | FS_IOCTL_DEV)
 
 struct ruleset_attr {
 	uint64_t fs, net, scoped;

@@ -6,7 +6,7 @@
 
 #include "guest/channel.h"
 
-#define OC_LINK_FDS 3 /* what GO carries */
+#define OC_LINK_FDS  3            /* what GO carries */
 #define OC_LINK_HIGH (256u << 10) /* stop producing above this */
 
 struct oc_link {

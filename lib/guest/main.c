@@ -14,6 +14,7 @@ int main(int argc, char **argv)
 	if (argc == 2 && !strcmp(argv[1], "enter"))
 		return oc_guest_enter(environ);
 	fputs("usage: open-conduit-guest enter | --version\n"
-	      "It is started by open-conduit's guard, with the channel on descriptor 0.\n", stderr);
+	      "It is started by open-conduit's guard, with the channel on descriptor 0.\n",
+	      stderr);
 	return 2;
 }

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALL_OPTIONS                                                                                        \
-	(OC_GUEST_CONFINED | OC_GUEST_LANDLOCK | OC_GUEST_NEST | OC_GUEST_DENY_IPC | OC_GUEST_DENY_TRACE | \
+#define ALL_OPTIONS                                                                                                    \
+	(OC_GUEST_CONFINED | OC_GUEST_LANDLOCK | OC_GUEST_NEST | OC_GUEST_DENY_IPC | OC_GUEST_DENY_TRACE |             \
 	 OC_GUEST_UNIX)
 
 #define NAMES_MAX 4096u

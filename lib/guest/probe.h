@@ -9,9 +9,9 @@
 
 struct oc_probe_run {
 	const struct oc_orders *orders;
-	char *const *env; /* the agent's */
+	char *const *env;               /* the agent's */
 	const struct oc_status *before; /* as the provider's launch left the guest */
-	struct oc_link *report; /* its descriptor is the one above 2 that may be open */
+	struct oc_link *report;         /* its descriptor is the one above 2 that may be open */
 	uint32_t failures;
 };
 
@@ -21,7 +21,7 @@ void oc_probes_run(struct oc_probe_run *run);
 /* Of the parts: judge one, write what was seen into detail (OC_DETAIL_MAX). */
 typedef bool oc_probe_fn(struct oc_probe_run *run, const struct oc_probe *p, char *detail);
 oc_probe_fn oc_probe_unreadable, oc_probe_readable, oc_probe_unwritable, oc_probe_writable, oc_probe_mount_root,
-	oc_probe_same, oc_probe_no_write_fifo;
+        oc_probe_same, oc_probe_no_write_fifo;
 oc_probe_fn oc_probe_stdio, oc_probe_environment, oc_probe_namespaces, oc_probe_privileges, oc_probe_trace;
 oc_probe_fn oc_probe_no_route, oc_probe_no_socket, oc_probe_socket;
 

@@ -22,8 +22,8 @@
 #define O_TMPFILE (020000000 | O_DIRECTORY)
 #endif
 #define TMPFS_MAGIC_NUMBER 0x01021994
-#define OWN_TMPFS_AGE 10 /* seconds: made while this sandbox was */
-#define ENTRIES_MAX 100000
+#define OWN_TMPFS_AGE      10 /* seconds: made while this sandbox was */
+#define ENTRIES_MAX        100000
 
 /* Of the kernel, whose structure not every libc has. */
 struct own_statx {
@@ -40,8 +40,8 @@ struct own_statx {
 	uint64_t mnt_id;
 	uint64_t spare[13];
 };
-#define OWN_STATX_BTIME 0x800u
-#define OWN_STATX_MNT_ID 0x1000u
+#define OWN_STATX_BTIME      0x800u
+#define OWN_STATX_MNT_ID     0x1000u
 #define OWN_STATX_MOUNT_ROOT 0x2000u
 
 static int own_statx(const char *path, unsigned mask, struct own_statx *out)
@@ -170,7 +170,6 @@ bool oc_probe_readable(struct oc_probe_run *run, const struct oc_probe *p, char 
 	return !null;
 }
 
-/* When this process' family was started, in seconds of the wall clock: its own start is close enough. */
 static int64_t wall_now(void)
 {
 	struct timespec t;
@@ -358,7 +357,7 @@ bool oc_probe_same(struct oc_probe_run *run, const struct oc_probe *p, char *det
 		return false;
 	}
 	oc_probe_say(detail, "%.300s: device %llu inode %llu", p->args.v[0], (unsigned long long)st.st_dev,
-		     (unsigned long long)st.st_ino);
+	             (unsigned long long)st.st_ino);
 	return st.st_dev == dev && st.st_ino == ino;
 }
 

@@ -5,33 +5,24 @@
  *
  * Expected refusals come at once, so all that is open after 300 ms is a way out.  The proxy alone is
  * waited for, longer: its answer is the good case, and it has a program to start on a busy machine. */
-#include "guest/probe.h"
+#include "guest/probe_net.h"
 
 #include "guest/text.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define REFUSAL_MS 300
-#define PROXY_MS 5000
+#define PROXY_MS   5000
 
-union address {
-	struct sockaddr any;
-	struct sockaddr_in v4;
-	struct sockaddr_in6 v6;
-};
-
-static bool parse_address(const char *text, const char *port, union address *a, socklen_t *len)
+bool oc_net_parse(const char *text, const char *port, union address *a, socklen_t *len)
 {
 	uint64_t number;
 
@@ -70,7 +61,7 @@ static bool no_way(int err)
 	       err == EHOSTDOWN || err == ENODEV || err == ECONNRESET || err == EPROTONOSUPPORT;
 }
 
-static int open_socket(int family, int type)
+int oc_net_socket(int family, int type)
 {
 	int fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
@@ -86,11 +77,11 @@ bool oc_probe_no_route(struct oc_probe_run *run, const struct oc_probe *p, char 
 
 	(void)run;
 	snprintf(where, sizeof(where), "%.80s port %.20s", p->args.v[0], p->args.v[1]);
-	if (!parse_address(p->args.v[0], p->args.v[1], &to, &len)) {
+	if (!oc_net_parse(p->args.v[0], p->args.v[1], &to, &len)) {
 		oc_probe_say(detail, "%s: not an address and a port", where);
 		return false;
 	}
-	fd = open_socket(to.any.sa_family, SOCK_DGRAM);
+	fd = oc_net_socket(to.any.sa_family, SOCK_DGRAM);
 	if (fd < 0 || connect(fd, &to.any, len) < 0)
 		err = fd < 0 ? -fd : errno;
 	else if (getsockname(fd, &from.any, &from_len) < 0)
@@ -109,26 +100,7 @@ bool oc_probe_no_route(struct oc_probe_run *run, const struct oc_probe *p, char 
 	return is_loopback(&from);
 }
 
-enum step { CONNECTING, SENDING, RECEIVING, DONE };
-
-struct attempt {
-	const struct oc_probe *probe;
-	int fd;
-	enum step step;
-	uint64_t since, deadline;
-	char buf[768]; /* what is sent, then what came */
-	size_t len, off;
-	uint16_t query_id;
-};
-
-struct oc_probe_net {
-	struct oc_probe_run *run;
-	struct attempt *v;
-	struct pollfd *p;
-	size_t n, cap;
-};
-
-static void finish(struct oc_probe_net *net, struct attempt *a, bool ok, const char *detail)
+void oc_net_finish(struct oc_probe_net *net, struct attempt *a, bool ok, const char *detail)
 {
 	if (a->fd >= 0)
 		close(a->fd);
@@ -137,15 +109,15 @@ static void finish(struct oc_probe_net *net, struct attempt *a, bool ok, const c
 	oc_probe_finish(net->run, a->probe, ok, a->since, detail);
 }
 
-static void finish_errno(struct oc_probe_net *net, struct attempt *a, bool ok, const char *what, int err)
+void oc_net_finish_errno(struct oc_probe_net *net, struct attempt *a, bool ok, const char *what, int err)
 {
 	char detail[OC_DETAIL_MAX];
 
 	oc_probe_say_errno(detail, what, err);
-	finish(net, a, ok, detail);
+	oc_net_finish(net, a, ok, detail);
 }
 
-static struct attempt *new_attempt(struct oc_probe_net *net, const struct oc_probe *p, unsigned ms)
+struct attempt *oc_net_attempt(struct oc_probe_net *net, const struct oc_probe *p, unsigned ms)
 {
 	struct attempt *a = &net->v[net->n++];
 
@@ -164,28 +136,28 @@ static void target(const struct oc_probe *p, char buf[128])
 
 static void start_tcp(struct oc_probe_net *net, const struct oc_probe *p)
 {
-	struct attempt *a = new_attempt(net, p, REFUSAL_MS);
+	struct attempt *a = oc_net_attempt(net, p, REFUSAL_MS);
 	union address to;
 	socklen_t len;
 	char where[128];
 
 	target(p, where);
-	if (!parse_address(p->args.v[0], p->args.v[1], &to, &len)) {
-		finish(net, a, false, "not an address and a port");
+	if (!oc_net_parse(p->args.v[0], p->args.v[1], &to, &len)) {
+		oc_net_finish(net, a, false, "not an address and a port");
 		return;
 	}
-	a->fd = open_socket(to.any.sa_family, SOCK_STREAM);
+	a->fd = oc_net_socket(to.any.sa_family, SOCK_STREAM);
 	if (a->fd < 0) {
-		finish_errno(net, a, no_way(-a->fd), where, -a->fd);
+		oc_net_finish_errno(net, a, no_way(-a->fd), where, -a->fd);
 	} else if (connect(a->fd, &to.any, len) == 0) {
 		snprintf(a->buf, sizeof(a->buf), "connected to %s", where);
-		finish(net, a, false, a->buf);
+		oc_net_finish(net, a, false, a->buf);
 	} else if (errno != EINPROGRESS) {
-		finish_errno(net, a, no_way(errno), where, errno);
+		oc_net_finish_errno(net, a, no_way(errno), where, errno);
 	}
 }
 
-static int connect_error(int fd)
+int oc_net_connect_error(int fd)
 {
 	int err = 0;
 	socklen_t len = sizeof(err);
@@ -201,14 +173,14 @@ static void step_tcp(struct oc_probe_net *net, struct attempt *a, short revents,
 	target(a->probe, where);
 	if (!revents && !late)
 		return;
-	err = connect_error(a->fd);
+	err = oc_net_connect_error(a->fd);
 	if (!revents)
 		oc_probe_say(detail, "%s: no refusal within %d ms, so packets leave", where, REFUSAL_MS);
 	else if (err)
 		oc_probe_say_errno(detail, where, err);
 	else
 		oc_probe_say(detail, "connected to %s", where);
-	finish(net, a, revents && err && no_way(err), detail);
+	oc_net_finish(net, a, revents && err && no_way(err), detail);
 }
 
 /* Name or address of one line of /etc/hosts, comment cut off. */
@@ -270,11 +242,11 @@ static bool ask(struct attempt *a, const char *server, bool *bad, char *detail)
 	socklen_t len, from_len = sizeof(from);
 	int err = 0;
 
-	if (!parse_address(server, "53", &to, &len)) {
+	if (!oc_net_parse(server, "53", &to, &len)) {
 		oc_probe_say(detail, "resolver '%.60s' is no address", server);
 		return false;
 	}
-	a->fd = open_socket(to.any.sa_family, SOCK_DGRAM);
+	a->fd = oc_net_socket(to.any.sa_family, SOCK_DGRAM);
 	if (a->fd < 0 || connect(a->fd, &to.any, len) < 0)
 		err = a->fd < 0 ? -a->fd : errno;
 	else if (getsockname(a->fd, &from.any, &from_len) < 0 || !is_loopback(&from))
@@ -322,7 +294,7 @@ static void start_name(struct oc_probe_net *net, const struct oc_probe *p)
 	if (bad)
 		oc_probe_say(detail, "%.200s is in /etc/hosts", p->args.v[0]);
 	for (int i = 0; i < n && !bad; i++) {
-		a = new_attempt(net, p, REFUSAL_MS);
+		a = oc_net_attempt(net, p, REFUSAL_MS);
 		if (!put_query(a, p->args.v[0])) {
 			bad = true;
 			oc_probe_say(detail, "'%.200s' is no name", p->args.v[0]);
@@ -335,7 +307,7 @@ static void start_name(struct oc_probe_net *net, const struct oc_probe *p)
 	}
 	if (bad || !waiting) {
 		if (!a)
-			a = new_attempt(net, p, REFUSAL_MS);
+			a = oc_net_attempt(net, p, REFUSAL_MS);
 		a->step = DONE;
 		oc_probe_finish(net->run, p, !bad, a->since, detail);
 	}
@@ -350,13 +322,13 @@ static void step_name(struct oc_probe_net *net, struct attempt *a, short revents
 	if (!revents) {
 		/* Nothing is waited for: libc would give up on it too. */
 		if (late)
-			finish(net, a, true, "a resolver on loopback that does not answer");
+			oc_net_finish(net, a, true, "a resolver on loopback that does not answer");
 		return;
 	}
 	n = recv(a->fd, r, sizeof(r), MSG_DONTWAIT);
 	if (n < 0) {
 		if (errno != EAGAIN)
-			finish_errno(net, a, no_way(errno), "resolver", errno);
+			oc_net_finish_errno(net, a, no_way(errno), "resolver", errno);
 		return;
 	}
 	if (n < 12 || (r[0] << 8 | r[1]) != a->query_id)
@@ -365,164 +337,11 @@ static void step_name(struct oc_probe_net *net, struct attempt *a, short revents
 		oc_probe_say(detail, "%.200s resolves", a->probe->args.v[0]);
 	else
 		oc_probe_say(detail, "no such name (answer %d)", r[3] & 15);
-	finish(net, a, (r[3] & 15) != 0 || !(r[6] || r[7]), detail);
+	oc_net_finish(net, a, (r[3] & 15) != 0 || !(r[6] || r[7]), detail);
 }
 
-static const char *variable(char *const *env, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (; *env; env++)
-		if (strncmp(*env, name, len) == 0 && (*env)[len] == '=')
-			return *env + len + 1;
-	return NULL;
-}
-
-static int hex_digit(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
-}
-
-static size_t percent_decode(const char *s, size_t len, char *out, size_t cap)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < len && n < cap; i++) {
-		if (s[i] == '%' && i + 2 < len && hex_digit(s[i + 1]) >= 0 && hex_digit(s[i + 2]) >= 0) {
-			out[n++] = (char)(hex_digit(s[i + 1]) << 4 | hex_digit(s[i + 2]));
-			i += 2;
-		} else {
-			out[n++] = s[i];
-		}
-	}
-	return n;
-}
-
-static void base64(const char *in, size_t len, char *out)
-{
-	static const char set[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const unsigned char *s = (const unsigned char *)in;
-
-	for (size_t i = 0; i < len; i += 3) {
-		unsigned v = (unsigned)s[i] << 16 | (i + 1 < len ? (unsigned)s[i + 1] << 8 : 0) | (i + 2 < len ? s[i + 2] : 0);
-
-		*out++ = set[v >> 18];
-		*out++ = set[v >> 12 & 63];
-		*out++ = i + 1 < len ? set[v >> 6 & 63] : '=';
-		*out++ = i + 2 < len ? set[v & 63] : '=';
-	}
-	*out = 0;
-}
-
-/* http://user:password@host:port into an address and a CONNECT; false: not such a URL. */
-static bool proxy_request(struct attempt *a, const char *url, union address *to, socklen_t *len)
-{
-	const char *s = strstr(url, "://"), *at, *end, *colon = NULL;
-	char host[128], port[8], user[256], auth[400] = "", v6 = 0;
-	int n;
-
-	s = s ? s + 3 : url;
-	end = s + strcspn(s, "/?#");
-	at = memchr(s, '@', (size_t)(end - s));
-	if (at) {
-		base64(user, percent_decode(s, (size_t)(at - s), user, sizeof(user)), auth);
-		s = at + 1;
-	}
-	if (*s == '[') {
-		v6 = 1;
-		s++;
-	}
-	for (const char *c = s; c < end; c++)
-		if (*c == ':' && (!v6 || (c > s && c[-1] == ']')))
-			colon = c;
-	if (!colon || (size_t)(colon - s) >= sizeof(host) || (size_t)(end - colon) > sizeof(port))
-		return false;
-	snprintf(host, sizeof(host), "%.*s", (int)(colon - s - v6), s);
-	snprintf(port, sizeof(port), "%.*s", (int)(end - colon - 1), colon + 1);
-	if (!strcmp(host, "localhost"))
-		snprintf(host, sizeof(host), "127.0.0.1");
-	if (!parse_address(host, port, to, len))
-		return false;
-	n = snprintf(a->buf, sizeof(a->buf), "CONNECT %.128s:%.8s HTTP/1.1\r\nHost: %.128s:%.8s\r\n%s%s%s\r\n", a->probe->args.v[1],
-		     a->probe->args.v[2], a->probe->args.v[1], a->probe->args.v[2], *auth ? "Proxy-Authorization: Basic " : "",
-		     auth, *auth ? "\r\n" : "");
-	a->len = n > 0 && (size_t)n < sizeof(a->buf) ? (size_t)n : 0;
-	return a->len != 0;
-}
-
-static void start_proxy(struct oc_probe_net *net, const struct oc_probe *p)
-{
-	struct attempt *a = new_attempt(net, p, PROXY_MS);
-	const char *url = variable(net->run->env, p->args.v[0]);
-	union address to;
-	socklen_t len;
-
-	if (!url || !proxy_request(a, url, &to, &len)) {
-		finish(net, a, false, url ? "the proxy's variable is no URL with address and port" : "the proxy's variable is not set");
-		return;
-	}
-	a->fd = open_socket(to.any.sa_family, SOCK_STREAM);
-	if (a->fd < 0)
-		finish_errno(net, a, false, "socket", -a->fd);
-	else if (connect(a->fd, &to.any, len) < 0 && errno != EINPROGRESS)
-		finish_errno(net, a, false, "connecting to the proxy", errno);
-}
-
-static void judge_proxy(struct oc_probe_net *net, struct attempt *a)
-{
-	char detail[OC_DETAIL_MAX];
-	int status = 0;
-
-	a->buf[a->len] = 0;
-	if (sscanf(a->buf, "HTTP/1.%*1d %3d", &status) != 1) {
-		finish(net, a, false, "the proxy does not answer in HTTP");
-		return;
-	}
-	oc_probe_say(detail, "the proxy answers %d for %.128s:%.8s%s", status, a->probe->args.v[1], a->probe->args.v[2],
-		     status == 403 ? "" : ", 403 was expected");
-	finish(net, a, status == 403, detail);
-}
-
-static void step_proxy(struct oc_probe_net *net, struct attempt *a, short revents, bool late)
-{
-	ssize_t n;
-	int err;
-
-	if (!revents) {
-		if (late)
-			finish(net, a, false, "the proxy does not answer");
-		return;
-	}
-	if (a->step == CONNECTING) {
-		err = connect_error(a->fd);
-		if (err) {
-			finish_errno(net, a, false, "connecting to the proxy", err);
-			return;
-		}
-		a->step = SENDING;
-	}
-	if (a->step == SENDING) {
-		n = send(a->fd, a->buf + a->off, a->len - a->off, MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (n < 0 && errno != EAGAIN) {
-			finish_errno(net, a, false, "asking the proxy", errno);
-			return;
-		}
-		a->off += n > 0 ? (size_t)n : 0;
-		if (a->off == a->len) {
-			a->step = RECEIVING;
-			a->len = 0;
-		}
-		return;
-	}
-	n = recv(a->fd, a->buf + a->len, sizeof(a->buf) - 1 - a->len, MSG_DONTWAIT);
-	if (n < 0 && errno == EAGAIN)
-		return;
-	a->len += n > 0 ? (size_t)n : 0;
-	if (n <= 0 || memchr(a->buf, '\n', a->len) || a->len == sizeof(a->buf) - 1)
-		judge_proxy(net, a);
-}
-
-static void start_kind(struct oc_probe_net *net, uint8_t kind, size_t args, void (*start)(struct oc_probe_net *, const struct oc_probe *))
+static void start_kind(struct oc_probe_net *net, uint8_t kind, size_t args,
+                       void (*start)(struct oc_probe_net *, const struct oc_probe *))
 {
 	const struct oc_orders *o = net->run->orders;
 
@@ -549,7 +368,7 @@ struct oc_probe_net *oc_probe_net_start(struct oc_probe_run *run)
 		_exit(127);
 	}
 	net->run = run;
-	start_kind(net, OC_PROBE_PROXY, 3, start_proxy);
+	start_kind(net, OC_PROBE_PROXY, 3, oc_proxy_start);
 	start_kind(net, OC_PROBE_NO_TCP, 2, start_tcp);
 	start_kind(net, OC_PROBE_NO_NAME, 1, start_name);
 	return net;
@@ -558,7 +377,7 @@ struct oc_probe_net *oc_probe_net_start(struct oc_probe_run *run)
 static void step(struct oc_probe_net *net, struct attempt *a, short revents, bool late)
 {
 	if (a->probe->kind == OC_PROBE_PROXY)
-		step_proxy(net, a, revents, late);
+		oc_proxy_step(net, a, revents, late);
 	else if (a->probe->kind == OC_PROBE_NO_TCP)
 		step_tcp(net, a, revents, late);
 	else
@@ -599,84 +418,4 @@ void oc_probe_net_finish(struct oc_probe_net *net)
 	free(net->v);
 	free(net->p);
 	free(net);
-}
-
-static int try_connect(int type, const struct sockaddr_un *a, socklen_t len)
-{
-	int fd = open_socket(AF_UNIX, type), err;
-
-	if (fd < 0)
-		return fd;
-	err = connect(fd, (const struct sockaddr *)a, len) < 0 ? -errno : 0;
-	close(fd);
-	return err;
-}
-
-/* The address of a path of any length; *via keeps open what a long one is reached through. */
-static int unix_address(const char *path, struct sockaddr_un *a, socklen_t *len, int *via)
-{
-	memset(a, 0, sizeof(*a));
-	a->sun_family = AF_UNIX;
-	*via = -1;
-	if (strlen(path) < sizeof(a->sun_path)) {
-		memcpy(a->sun_path, path, strlen(path));
-	} else {
-		*via = open(path, O_PATH | O_CLOEXEC);
-		if (*via < 0)
-			return -errno;
-		snprintf(a->sun_path, sizeof(a->sun_path), "/proc/self/fd/%d", *via);
-	}
-	*len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(a->sun_path) + 1);
-	return 0;
-}
-
-/* ENOENT by the detour through /proc would only say that there is no /proc. */
-static bool out_of_reach(int err, bool detour)
-{
-	return err == EACCES || err == EPERM || err == ECONNREFUSED || err == EAFNOSUPPORT ||
-	       (!detour && (err == ENOENT || err == ENOTDIR || err == ELOOP));
-}
-
-bool oc_probe_no_socket(struct oc_probe_run *run, const struct oc_probe *p, char *detail)
-{
-	static const int types[] = { SOCK_STREAM, SOCK_SEQPACKET, SOCK_DGRAM };
-	struct sockaddr_un a;
-	socklen_t len;
-	int via, err = unix_address(p->args.v[0], &a, &len, &via);
-	bool ok = err ? out_of_reach(-err, false) : true, detour = via >= 0;
-
-	(void)run;
-	if (err)
-		oc_probe_say_errno(detail, p->args.v[0], -err);
-	for (size_t i = 0; ok && !err && i < sizeof(types) / sizeof(types[0]); i++) {
-		int one = try_connect(types[i], &a, len);
-
-		/* EPROTOTYPE: someone listens, only not for this type; EAGAIN: its queue is full. */
-		ok = one < 0 && out_of_reach(-one, detour);
-		if (one < 0)
-			oc_probe_say_errno(detail, p->args.v[0], -one);
-		else
-			oc_probe_say(detail, "connected to %.300s", p->args.v[0]);
-	}
-	if (via >= 0)
-		close(via);
-	return ok;
-}
-
-bool oc_probe_socket(struct oc_probe_run *run, const struct oc_probe *p, char *detail)
-{
-	struct sockaddr_un a;
-	socklen_t len;
-	int via, err = unix_address(p->args.v[0], &a, &len, &via);
-
-	(void)run;
-	if (!err)
-		err = try_connect(SOCK_STREAM, &a, len);
-	if (via >= 0)
-		close(via);
-	if (err)
-		oc_probe_say_errno(detail, p->args.v[0], -err);
-	else
-		oc_probe_say(detail, "connected to %.300s", p->args.v[0]);
-	return !err;
 }

@@ -76,7 +76,8 @@ bool oc_probe_environment(struct oc_probe_run *run, const struct oc_probe *p, ch
 		while (i < p->args.n && (strlen(p->args.v[i]) != len || strncmp(p->args.v[i], *e, len)))
 			i++;
 		if (i == p->args.n) {
-			oc_probe_say(detail, "%.*s is set, which the plan does not name", (int)(len < 200 ? len : 200), *e);
+			oc_probe_say(detail, "%.*s is set, which the plan does not name", (int)(len < 200 ? len : 200),
+			             *e);
 			return false;
 		}
 	}
@@ -131,8 +132,9 @@ bool oc_probe_privileges(struct oc_probe_run *run, const struct oc_probe *p, cha
 		oc_probe_say(detail, s->valid ? "neither before nor after, or no number" : "no /proc/self/status");
 		return false;
 	}
-	oc_probe_say(detail, "%s: NoNewPrivs %d, capabilities %llx, Seccomp %d, filters %d of at least %llu", p->args.v[0],
-		     s->no_new_privs, (unsigned long long)s->caps, s->seccomp, s->filters, (unsigned long long)least);
+	oc_probe_say(detail, "%s: NoNewPrivs %d, capabilities %llx, Seccomp %d, filters %d of at least %llu",
+	             p->args.v[0], s->no_new_privs, (unsigned long long)s->caps, s->seccomp, s->filters,
+	             (unsigned long long)least);
 	if (s->no_new_privs != 1 || s->caps || (least && s->seccomp != 2))
 		return false;
 	/* Before 5.9 the kernel doesn't count: mode 2 then says there is one at least. */
@@ -187,8 +189,9 @@ bool oc_probe_trace(struct oc_probe_run *run, const struct oc_probe *p, char *de
 		if (fd < 0 && errno != EMFILE && errno != ENFILE && errno != ENOMEM)
 			continue;
 		comm_of(pid, comm, sizeof(comm));
-		oc_probe_say(detail, fd < 0 ? "memory of %ld (%s) could not be tried" : "memory of %ld (%s) is writable",
-			     pid, comm);
+		oc_probe_say(detail,
+		             fd < 0 ? "memory of %ld (%s) could not be tried" : "memory of %ld (%s) is writable", pid,
+		             comm);
 		if (fd >= 0)
 			close(fd);
 		ok = false;

@@ -47,27 +47,44 @@ struct rule {
 };
 
 #define HIGH 8
-#define NO(nr, err) { nr, err, { { ALWAYS } }, 0, 0 }
-#define NO_WITH(nr, err, options) { nr, err, { { ALWAYS } }, options, 0 }
-#define BITS(nr, err, arg, mask) { nr, err, { { ANY, arg, mask, 0 } }, 0, 0 }
-#define IS(nr, err, arg, value) { nr, err, { { EQUAL, arg, 0xffffffffu, value } }, 0, 0 }
+#define NO(nr, err)                                                                                                    \
+	{                                                                                                              \
+		nr, err, { { ALWAYS } }, 0, 0                                                                          \
+	}
+#define NO_WITH(nr, err, options)                                                                                      \
+	{                                                                                                              \
+		nr, err, { { ALWAYS } }, options, 0                                                                    \
+	}
+#define BITS(nr, err, arg, mask)                                                                                       \
+	{                                                                                                              \
+		nr, err, { { ANY, arg, mask, 0 } }, 0, 0                                                               \
+	}
+#define IS(nr, err, arg, value)                                                                                        \
+	{                                                                                                              \
+		nr, err, { { EQUAL, arg, 0xffffffffu, value } }, 0, 0                                                  \
+	}
 
 /* Numbers that older headers lack; the same on every architecture. */
-#define NR_pidfd_getfd 438
+#define NR_pidfd_getfd     438
 #define NR_process_madvise 440
-#define NR_mount_setattr 442
-#define NR_fchmodat2 452
-#define NR_open_tree_attr 467
+#define NR_mount_setattr   442
+#define NR_fchmodat2       452
+#define NR_open_tree_attr  467
 
-#define SET_ID 06000u
-#define CREATES (0x40u | 0x400000u) /* O_CREAT, __O_TMPFILE: only then is there a mode */
-#define NEW_NAMESPACES 0x7e020080u /* all CLONE_NEW* and CLONE_NEWTIME, which only unshare() and setns() read */
+#define SET_ID         06000u
+#define CREATES        (0x40u | 0x400000u) /* O_CREAT, __O_TMPFILE: only then is there a mode */
+#define NEW_NAMESPACES 0x7e020080u         /* all CLONE_NEW* and CLONE_NEWTIME, which only unshare() and setns() read */
 
 /* open(): the mode counts only when the flags create. */
-#define OPEN_MODE(nr, flags, mode) { nr, EPERM, { { ANY, flags, CREATES, 0 }, { ANY, mode, SET_ID, 0 } }, 0, 0 }
-#define MKNOD_MODE(nr, mode) \
-	BITS(nr, EPERM, mode, SET_ID), { nr, EPERM, { { EQUAL, mode, 0170000, 0020000 } }, 0, 0 }, \
-	{ nr, EPERM, { { EQUAL, mode, 0170000, 0060000 } }, 0, 0 }
+#define OPEN_MODE(nr, flags, mode)                                                                                     \
+	{                                                                                                              \
+		nr, EPERM, { { ANY, flags, CREATES, 0 }, { ANY, mode, SET_ID, 0 } }, 0, 0                              \
+	}
+#define MKNOD_MODE(nr, mode)                                                                                           \
+	BITS(nr, EPERM, mode, SET_ID), { nr, EPERM, { { EQUAL, mode, 0170000, 0020000 } }, 0, 0 },                     \
+	{                                                                                                              \
+		nr, EPERM, { { EQUAL, mode, 0170000, 0060000 } }, 0, 0                                                 \
+	}
 
 static const struct rule rules[] = {
 	NO(__NR_clone3, ENOSYS),

@@ -24,7 +24,10 @@ void oc_wipe(void *p, size_t len)
 	__asm__ volatile("" : : "r"(p) : "memory");
 }
 
-#define NAME(e) { e, #e }
+#define NAME(e)                                                                                                        \
+	{                                                                                                              \
+		e, #e                                                                                                  \
+	}
 
 const char *oc_errno_name(int err, char *buf, size_t size)
 {
@@ -32,16 +35,18 @@ const char *oc_errno_name(int err, char *buf, size_t size)
 		int number;
 		const char *name;
 	} names[] = {
-		NAME(EPERM), NAME(ENOENT), NAME(ESRCH), NAME(EINTR), NAME(EIO), NAME(ENXIO), NAME(E2BIG),
-		NAME(ENOEXEC), NAME(EBADF), NAME(ECHILD), NAME(EAGAIN), NAME(ENOMEM), NAME(EACCES), NAME(EFAULT),
-		NAME(EBUSY), NAME(EEXIST), NAME(EXDEV), NAME(ENODEV), NAME(ENOTDIR), NAME(EISDIR), NAME(EINVAL),
-		NAME(ENFILE), NAME(EMFILE), NAME(ENOTTY), NAME(ETXTBSY), NAME(EFBIG), NAME(ENOSPC), NAME(ESPIPE),
-		NAME(EROFS), NAME(EMLINK), NAME(EPIPE), NAME(ENAMETOOLONG), NAME(ENOSYS), NAME(ELOOP), NAME(ENOTSOCK),
-		NAME(EPROTO), NAME(EPROTOTYPE), NAME(EPROTONOSUPPORT), NAME(EOPNOTSUPP), NAME(EAFNOSUPPORT),
-		NAME(EADDRINUSE), NAME(EADDRNOTAVAIL), NAME(ENETDOWN), NAME(ENETUNREACH), NAME(ECONNABORTED),
-		NAME(ECONNRESET), NAME(EISCONN), NAME(ENOTCONN), NAME(ETIMEDOUT), NAME(ECONNREFUSED), NAME(EHOSTDOWN),
-		NAME(EHOSTUNREACH), NAME(EINPROGRESS), NAME(ESTALE), NAME(EDQUOT), NAME(ECANCELED), NAME(EUSERS),
-		NAME(EMSGSIZE), NAME(EOVERFLOW), NAME(EKEYREVOKED),
+		NAME(EPERM),      NAME(ENOENT),        NAME(ESRCH),           NAME(EINTR),       NAME(EIO),
+		NAME(ENXIO),      NAME(E2BIG),         NAME(ENOEXEC),         NAME(EBADF),       NAME(ECHILD),
+		NAME(EAGAIN),     NAME(ENOMEM),        NAME(EACCES),          NAME(EFAULT),      NAME(EBUSY),
+		NAME(EEXIST),     NAME(EXDEV),         NAME(ENODEV),          NAME(ENOTDIR),     NAME(EISDIR),
+		NAME(EINVAL),     NAME(ENFILE),        NAME(EMFILE),          NAME(ENOTTY),      NAME(ETXTBSY),
+		NAME(EFBIG),      NAME(ENOSPC),        NAME(ESPIPE),          NAME(EROFS),       NAME(EMLINK),
+		NAME(EPIPE),      NAME(ENAMETOOLONG),  NAME(ENOSYS),          NAME(ELOOP),       NAME(ENOTSOCK),
+		NAME(EPROTO),     NAME(EPROTOTYPE),    NAME(EPROTONOSUPPORT), NAME(EOPNOTSUPP),  NAME(EAFNOSUPPORT),
+		NAME(EADDRINUSE), NAME(EADDRNOTAVAIL), NAME(ENETDOWN),        NAME(ENETUNREACH), NAME(ECONNABORTED),
+		NAME(ECONNRESET), NAME(EISCONN),       NAME(ENOTCONN),        NAME(ETIMEDOUT),   NAME(ECONNREFUSED),
+		NAME(EHOSTDOWN),  NAME(EHOSTUNREACH),  NAME(EINPROGRESS),     NAME(ESTALE),      NAME(EDQUOT),
+		NAME(ECANCELED),  NAME(EUSERS),        NAME(EMSGSIZE),        NAME(EOVERFLOW),   NAME(EKEYREVOKED),
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -213,4 +213,4 @@ START_TEST(test_strings)
 END_TEST
 
 SUITE_MAIN("channel", test_header, test_round_trip, test_every_cut, test_bad_headers, test_bounded, test_longest,
-	   test_numbers, test_strings)
+           test_numbers, test_strings)

@@ -18,7 +18,7 @@
 #include "guest_driver.h"
 #include "suite.h"
 
-#define CONFINED (OC_GUEST_CONFINED | OC_GUEST_LANDLOCK)
+#define CONFINED      (OC_GUEST_CONFINED | OC_GUEST_LANDLOCK)
 #define AGENT(w, ...) ((const char *[]){ (w)->self, "agent", __VA_ARGS__, NULL })
 
 /* Run to the agent's end: its exit status, or 1000 + signal. */
@@ -44,15 +44,17 @@ START_TEST(test_exit_exact)
 	const struct {
 		const char *how, *value;
 		unsigned want;
-	} cases[] = { { "exit", "0", 0 }, { "exit", "1", 1 }, { "exit", "77", 77 }, { "exit", "127", 127 }, { "exit", "255", 255 },
-		      { "die", "9", 1009 }, { "die", "15", 1015 }, { "die", "11", 1011 }, { "die", "1", 1001 } };
+	} cases[] = { { "exit", "0", 0 },     { "exit", "1", 1 },     { "exit", "77", 77 },
+		      { "exit", "127", 127 }, { "exit", "255", 255 }, { "die", "9", 1009 },
+		      { "die", "15", 1015 },  { "die", "11", 1011 },  { "die", "1", 1001 } };
 	const uint32_t options[] = { 0, CONFINED };
 	struct world w;
 
 	world_init(&w);
 	for (size_t o = 0; o < 2; o++)
 		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-			ck_assert_uint_eq(run_agent(&w, options[o], AGENT(&w, cases[i].how, cases[i].value)), cases[i].want);
+			ck_assert_uint_eq(run_agent(&w, options[o], AGENT(&w, cases[i].how, cases[i].value)),
+			                  cases[i].want);
 	world_free(&w);
 }
 END_TEST
@@ -248,9 +250,34 @@ static void raw(struct drive *d, const void *data, size_t len)
 	ck_assert_int_eq(send(d->sock, data, len, MSG_NOSIGNAL), (ssize_t)len);
 }
 
-enum bad { GARBAGE, OVERSIZED, RESERVED, NO_HELLO, TWO_HELLOS, VERSION, SHORT_HELLO, UNKNOWN_OPTION, UNCONFINED_LANDLOCK,
-	   NO_ARGS, NO_CWD, RELATIVE_CWD, ENV_TWICE, ENV_NO_NAME, SECRET_TWICE, NUL_IN_ARG, BAD_PROBE, GO_EARLY, SIGNAL_EARLY,
-	   GUEST_FRAME, PING_SIZE, TOO_MANY, TOO_LONG, RELATIVE_WRITABLE, MISSING_WRITABLE, BAD_KINDS };
+enum bad {
+	GARBAGE,
+	OVERSIZED,
+	RESERVED,
+	NO_HELLO,
+	TWO_HELLOS,
+	VERSION,
+	SHORT_HELLO,
+	UNKNOWN_OPTION,
+	UNCONFINED_LANDLOCK,
+	NO_ARGS,
+	NO_CWD,
+	RELATIVE_CWD,
+	ENV_TWICE,
+	ENV_NO_NAME,
+	SECRET_TWICE,
+	NUL_IN_ARG,
+	BAD_PROBE,
+	GO_EARLY,
+	SIGNAL_EARLY,
+	GUEST_FRAME,
+	PING_SIZE,
+	TOO_MANY,
+	TOO_LONG,
+	RELATIVE_WRITABLE,
+	MISSING_WRITABLE,
+	BAD_KINDS
+};
 
 static void misbehave(struct drive *d, enum bad kind)
 {
@@ -270,29 +297,64 @@ static void misbehave(struct drive *d, enum bad kind)
 	if (kind == NO_HELLO || kind == VERSION || kind == SHORT_HELLO || kind == GARBAGE)
 		return;
 	drive_hello(d);
-	drive_options(d, kind == UNKNOWN_OPTION ? 0x40000001u : kind == UNCONFINED_LANDLOCK ? OC_GUEST_LANDLOCK : CONFINED);
+	drive_options(d, kind == UNKNOWN_OPTION        ? 0x40000001u
+	                 : kind == UNCONFINED_LANDLOCK ? OC_GUEST_LANDLOCK
+	                                               : CONFINED);
 	if (kind != NO_CWD)
 		drive_text(d, OC_FRAME_CWD, kind == RELATIVE_CWD ? "ws" : "/");
 	if (kind != NO_ARGS)
 		drive_text(d, OC_FRAME_ARG, "/bin/true");
 	drive_text(d, OC_FRAME_ENV, kind == ENV_NO_NAME ? "=x" : "A=1");
 	switch (kind) {
-	case OVERSIZED: raw(d, oversized, sizeof(oversized)); break;
-	case RESERVED: raw(d, reserved, sizeof(reserved)); break;
-	case TWO_HELLOS: drive_hello(d); break;
-	case ENV_TWICE: drive_text(d, OC_FRAME_ENV, "A=2"); break;
-	case SECRET_TWICE: drive_text(d, OC_FRAME_SECRET, "A=2"); break;
-	case NUL_IN_ARG: drive_send(d, OC_FRAME_ARG, "a\0b", 3); break;
-	case BAD_PROBE: drive_send(d, OC_FRAME_PROBE, "\5id", 3); break;
-	case GO_EARLY: drive_go(d, 3); break;
-	case SIGNAL_EARLY: send_signal(d, SIGTERM); break;
-	case GUEST_FRAME: drive_send(d, OC_FRAME_EXIT, "\1\0\0\0\0", 5); break;
-	case PING_SIZE: drive_send(d, OC_FRAME_PING, "1234567", 7); break;
-	case TOO_MANY: for (unsigned i = 0; i <= OC_GUEST_STRINGS; i++) drive_text(d, OC_FRAME_ARG, "x"); break;
-	case TOO_LONG: for (int i = 0; i < 9; i++) drive_text(d, OC_FRAME_ARG, memset(chunk, 'x', sizeof(chunk) - 1)); break;
-	case RELATIVE_WRITABLE: drive_text(d, OC_FRAME_WRITABLE, "ws"); break;
-	case MISSING_WRITABLE: drive_text(d, OC_FRAME_WRITABLE, "/nonexistent"); break;
-	default: break;
+	case OVERSIZED:
+		raw(d, oversized, sizeof(oversized));
+		break;
+	case RESERVED:
+		raw(d, reserved, sizeof(reserved));
+		break;
+	case TWO_HELLOS:
+		drive_hello(d);
+		break;
+	case ENV_TWICE:
+		drive_text(d, OC_FRAME_ENV, "A=2");
+		break;
+	case SECRET_TWICE:
+		drive_text(d, OC_FRAME_SECRET, "A=2");
+		break;
+	case NUL_IN_ARG:
+		drive_send(d, OC_FRAME_ARG, "a\0b", 3);
+		break;
+	case BAD_PROBE:
+		drive_send(d, OC_FRAME_PROBE, "\5id", 3);
+		break;
+	case GO_EARLY:
+		drive_go(d, 3);
+		break;
+	case SIGNAL_EARLY:
+		send_signal(d, SIGTERM);
+		break;
+	case GUEST_FRAME:
+		drive_send(d, OC_FRAME_EXIT, "\1\0\0\0\0", 5);
+		break;
+	case PING_SIZE:
+		drive_send(d, OC_FRAME_PING, "1234567", 7);
+		break;
+	case TOO_MANY:
+		for (unsigned i = 0; i <= OC_GUEST_STRINGS; i++)
+			drive_text(d, OC_FRAME_ARG, "x");
+		break;
+	case TOO_LONG:
+		for (int i = 0; i < 9; i++)
+			drive_text(d, OC_FRAME_ARG, memset(chunk, 'x', sizeof(chunk) - 1));
+		break;
+	case RELATIVE_WRITABLE:
+		drive_text(d, OC_FRAME_WRITABLE, "ws");
+		break;
+	case MISSING_WRITABLE:
+		drive_text(d, OC_FRAME_WRITABLE, "/nonexistent");
+		break;
+	default:
+		break;
 	}
 	drive_send(d, OC_FRAME_PREPARE, NULL, 0);
 }
@@ -448,7 +510,8 @@ static unsigned bare(struct world *w, const char *name, const char *arg)
 			_exit(241);
 		inner = fork();
 		if (!inner)
-			_exit(guest_agent(4, (char *[]){ (char *)"", (char *)"agent", (char *)name, (char *)arg, NULL }));
+			_exit(guest_agent(4,
+			                  (char *[]){ (char *)"", (char *)"agent", (char *)name, (char *)arg, NULL }));
 		while (waitpid(inner, &status, 0) < 0 && errno == EINTR)
 			;
 		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 242);
@@ -534,7 +597,8 @@ static int listen_at(const char *path)
 	size_t skip = *path == '@';
 
 	memcpy(a.sun_path + skip, path + skip, strlen(path) - skip);
-	ck_assert_int_eq(bind(fd, (struct sockaddr *)&a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path))), 0);
+	ck_assert_int_eq(
+	        bind(fd, (struct sockaddr *)&a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path))), 0);
 	ck_assert_int_eq(listen(fd, 8), 0);
 	return fd;
 }
@@ -573,15 +637,16 @@ START_TEST(test_files)
 		const char *what, *arg;
 		unsigned inside, outside;
 	} cases[] = {
-		{ "read", beside, 0, 0 },	{ "write", inside, 0, 0 },	  { "write", beside, EACCES, 0 },
-		{ "make", fresh, EACCES, 0 },	{ "write", fifo, EACCES, 0 },	  { "write", "/dev/null", 0, 0 },
-		{ "link", beside, EXDEV, 0 },	{ "truncate", beside, EACCES, 0 },
+		{ "read", beside, 0, 0 },     { "write", inside, 0, 0 },         { "write", beside, EACCES, 0 },
+		{ "make", fresh, EACCES, 0 }, { "write", fifo, EACCES, 0 },      { "write", "/dev/null", 0, 0 },
+		{ "link", beside, EXDEV, 0 }, { "truncate", beside, EACCES, 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		ck_assert_msg(run_agent(&w, CONFINED, AGENT(&w, cases[i].what, cases[i].arg)) == cases[i].inside, "%s %s inside",
-			      cases[i].what, cases[i].arg);
-		ck_assert_msg(bare(&w, cases[i].what, cases[i].arg) == cases[i].outside, "%s %s outside", cases[i].what, cases[i].arg);
+		ck_assert_msg(run_agent(&w, CONFINED, AGENT(&w, cases[i].what, cases[i].arg)) == cases[i].inside,
+		              "%s %s inside", cases[i].what, cases[i].arg);
+		ck_assert_msg(bare(&w, cases[i].what, cases[i].arg) == cases[i].outside, "%s %s outside", cases[i].what,
+		              cases[i].arg);
 	}
 	close(reader);
 	snprintf(name, sizeof(name), "@oc-test-%d", (int)getpid());
@@ -605,9 +670,10 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-	const TTest *const tests[] = { test_exit_exact, test_handed_exactly, test_not_started, test_signals, test_leaves_nobody,
-		test_guest_killed, test_bad_orders, test_bad_go, test_garbage_later, test_full_channel, test_ping,
-		test_no_landlock, test_hardening, test_files, test_attack };
+	const TTest *const tests[] = { test_exit_exact,    test_handed_exactly, test_not_started, test_signals,
+		                       test_leaves_nobody, test_guest_killed,   test_bad_orders,  test_bad_go,
+		                       test_garbage_later, test_full_channel,   test_ping,        test_no_landlock,
+		                       test_hardening,     test_files,          test_attack };
 
 	if (argc > 1 && !strcmp(argv[1], "agent"))
 		return guest_agent(argc, argv);

@@ -25,8 +25,8 @@
 #define CONFINED (OC_GUEST_CONFINED | OC_GUEST_LANDLOCK)
 
 /* One probe: did it pass?  Its detail is left in d. */
-static bool probe_env(struct world *w, struct drive *d, uint32_t options, enum oc_probe_kind kind, const char *const *args,
-		      const char *const *env)
+static bool probe_env(struct world *w, struct drive *d, uint32_t options, enum oc_probe_kind kind,
+                      const char *const *args, const char *const *env)
 {
 	drive_start(d, w, 0);
 	drive_orders(d, options, (const char *[]){ "/bin/true", NULL });
@@ -47,10 +47,12 @@ static bool probe(struct world *w, struct drive *d, uint32_t options, enum oc_pr
 	return probe_env(w, d, options, kind, args, NULL);
 }
 
-#define PASSES(options, kind, ...) \
-	ck_assert_msg(probe(&w, &d, options, kind, (const char *[]){ __VA_ARGS__, NULL }), "%s: %s", #kind, d.last_detail)
-#define FAILS(options, kind, ...) \
-	ck_assert_msg(!probe(&w, &d, options, kind, (const char *[]){ __VA_ARGS__, NULL }), "%s: %s", #kind, d.last_detail)
+#define PASSES(options, kind, ...)                                                                                     \
+	ck_assert_msg(probe(&w, &d, options, kind, (const char *[]){ __VA_ARGS__, NULL }), "%s: %s", #kind,            \
+	              d.last_detail)
+#define FAILS(options, kind, ...)                                                                                      \
+	ck_assert_msg(!probe(&w, &d, options, kind, (const char *[]){ __VA_ARGS__, NULL }), "%s: %s", #kind,           \
+	              d.last_detail)
 #define SAID(text) ck_assert_msg(strstr(d.last_detail, text) != NULL, "'%s' lacks '%s'", d.last_detail, text)
 
 static char *under(const char *dir, const char *name)
@@ -244,7 +246,8 @@ START_TEST(test_sockets)
 	SAID("ENOENT");
 
 	/* Longer than an address holds: bound under a short name, then moved. */
-	dir = under(w.dir, "a-directory-of-a-name-that-is-much-longer-than-the-hundred-and-eight-bytes-which-an-address-has");
+	dir = under(w.dir,
+	            "a-directory-of-a-name-that-is-much-longer-than-the-hundred-and-eight-bytes-which-an-address-has");
 	ck_assert_int_eq(mkdir(dir, 0755), 0);
 	long_path = under(dir, "socket");
 	close(listen_unix(&w, path, SOCK_STREAM));
@@ -414,7 +417,7 @@ START_TEST(test_process)
 	FAILS(CONFINED, OC_PROBE_NAMESPACES, "nonsense=1");
 
 	PASSES(CONFINED, OC_PROBE_PRIVILEGES, "after", "1");
-	FAILS(CONFINED, OC_PROBE_PRIVILEGES, "after", "2"); /* there is only ours */
+	FAILS(CONFINED, OC_PROBE_PRIVILEGES, "after", "2");  /* there is only ours */
 	FAILS(CONFINED, OC_PROBE_PRIVILEGES, "before", "0"); /* the launcher did nothing */
 	FAILS(0, OC_PROBE_PRIVILEGES, "after", "1");
 	FAILS(CONFINED, OC_PROBE_PRIVILEGES, "later", "1");
@@ -526,8 +529,8 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-	const TTest *const tests[] = { test_files, test_listed, test_fifo, test_sockets, test_network, test_no_network, test_proxy,
-		test_process, test_trace_fails, test_nested };
+	const TTest *const tests[] = { test_files,      test_listed, test_fifo,    test_sockets,     test_network,
+		                       test_no_network, test_proxy,  test_process, test_trace_fails, test_nested };
 
 	if (argc > 1 && !strcmp(argv[1], "agent"))
 		return guest_agent(argc, argv);

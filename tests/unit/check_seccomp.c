@@ -13,16 +13,16 @@
 #include "suite.h"
 
 #if defined(__x86_64__)
-#define ARCH AUDIT_ARCH_X86_64
+#define ARCH    AUDIT_ARCH_X86_64
 #define FOREIGN AUDIT_ARCH_I386
 #else
-#define ARCH AUDIT_ARCH_AARCH64
+#define ARCH    AUDIT_ARCH_AARCH64
 #define FOREIGN AUDIT_ARCH_ARM
 #endif
 
-#define ALLOW SECCOMP_RET_ALLOW
-#define KILL SECCOMP_RET_KILL_PROCESS
-#define ERR(e) (SECCOMP_RET_ERRNO | (e))
+#define ALLOW     SECCOMP_RET_ALLOW
+#define KILL      SECCOMP_RET_KILL_PROCESS
+#define ERR(e)    (SECCOMP_RET_ERRNO | (e))
 #define HIGH_HALF 0xdeadbeef00000000ull
 
 /* The instructions that the filter uses; any other, or a jump out of it, fails the test. */
@@ -96,18 +96,41 @@ START_TEST(test_always)
 	const struct {
 		int nr, err;
 	} rules[] = {
-		{ __NR_clone3, ENOSYS }, { __NR_setns, EPERM }, { __NR_mount, EPERM }, { __NR_umount2, EPERM },
-		{ __NR_pivot_root, EPERM }, { __NR_chroot, EPERM }, { 428, EPERM }, { 429, EPERM }, { 430, EPERM },
-		{ 431, EPERM }, { 432, EPERM }, { 433, EPERM }, { 442, EPERM }, { 467, EPERM }, { 425, ENOSYS },
-		{ 426, ENOSYS }, { 427, ENOSYS }, { __NR_keyctl, EPERM }, { __NR_add_key, EPERM },
-		{ __NR_request_key, EPERM }, { __NR_bpf, EPERM }, { __NR_perf_event_open, EPERM },
-		{ __NR_userfaultfd, EPERM }, { __NR_kexec_load, EPERM }, { __NR_kexec_file_load, EPERM },
-		{ __NR_init_module, EPERM }, { __NR_finit_module, EPERM }, { __NR_delete_module, EPERM }, { 437, ENOSYS },
+		{ __NR_clone3, ENOSYS },
+		{ __NR_setns, EPERM },
+		{ __NR_mount, EPERM },
+		{ __NR_umount2, EPERM },
+		{ __NR_pivot_root, EPERM },
+		{ __NR_chroot, EPERM },
+		{ 428, EPERM },
+		{ 429, EPERM },
+		{ 430, EPERM },
+		{ 431, EPERM },
+		{ 432, EPERM },
+		{ 433, EPERM },
+		{ 442, EPERM },
+		{ 467, EPERM },
+		{ 425, ENOSYS },
+		{ 426, ENOSYS },
+		{ 427, ENOSYS },
+		{ __NR_keyctl, EPERM },
+		{ __NR_add_key, EPERM },
+		{ __NR_request_key, EPERM },
+		{ __NR_bpf, EPERM },
+		{ __NR_perf_event_open, EPERM },
+		{ __NR_userfaultfd, EPERM },
+		{ __NR_kexec_load, EPERM },
+		{ __NR_kexec_file_load, EPERM },
+		{ __NR_init_module, EPERM },
+		{ __NR_finit_module, EPERM },
+		{ __NR_delete_module, EPERM },
+		{ 437, ENOSYS },
 		{ __NR_open_by_handle_at, EPERM },
 	};
 
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-		ck_assert_msg(verdict(OPTIONS, rules[i].nr, 0, 0, 0, 0) == (uint32_t)ERR(rules[i].err), "call %d", rules[i].nr);
+		ck_assert_msg(verdict(OPTIONS, rules[i].nr, 0, 0, 0, 0) == (uint32_t)ERR(rules[i].err), "call %d",
+		              rules[i].nr);
 }
 END_TEST
 
@@ -117,9 +140,11 @@ START_TEST(test_namespaces)
 		uint64_t flag = 1ull << bit;
 		bool space = flag & 0x7e020000u;
 
-		ck_assert_msg(verdict(OPTIONS, __NR_clone, flag | 17, 0, 0, 0) == (space ? ERR(EPERM) : ALLOW), "clone bit %d", bit);
+		ck_assert_msg(verdict(OPTIONS, __NR_clone, flag | 17, 0, 0, 0) == (space ? ERR(EPERM) : ALLOW),
+		              "clone bit %d", bit);
 		ck_assert_msg(verdict(OPTIONS, __NR_unshare, flag | HIGH_HALF, 0, 0, 0) ==
-				      (space || bit == 7 ? ERR(EPERM) : ALLOW), "unshare bit %d", bit);
+		                      (space || bit == 7 ? ERR(EPERM) : ALLOW),
+		              "unshare bit %d", bit);
 	}
 	/* As a thread of glibc is made. */
 	ck_assert_uint_eq(verdict(OPTIONS, __NR_clone, 0x3d0f00, 0, 0, 0), ALLOW);
@@ -133,7 +158,8 @@ START_TEST(test_sockets)
 		uint32_t rest = common ? ALLOW : ERR(EAFNOSUPPORT);
 
 		ck_assert_uint_eq(verdict(OPTIONS, __NR_socket, family, 1, 0, 0), family == 1 ? ERR(EPERM) : rest);
-		ck_assert_uint_eq(verdict(OPTIONS | OC_GUEST_UNIX, __NR_socket, family, 1, 0, 0), family == 1 ? ALLOW : rest);
+		ck_assert_uint_eq(verdict(OPTIONS | OC_GUEST_UNIX, __NR_socket, family, 1, 0, 0),
+		                  family == 1 ? ALLOW : rest);
 	}
 	ck_assert_uint_eq(verdict(OPTIONS, __NR_socket, 1 | HIGH_HALF, 1, 0, 0), ERR(EPERM));
 	ck_assert_uint_eq(verdict(OPTIONS, __NR_socket, 16, 3, 4, 0), ALLOW);
@@ -156,7 +182,7 @@ START_TEST(test_ioctl)
 }
 END_TEST
 
-#define CREATE 0x40
+#define CREATE  0x40
 #define TMPFILE 0x410000
 
 /* Set-id bits count only where the mode does. */
@@ -205,9 +231,10 @@ END_TEST
 
 START_TEST(test_options)
 {
-	const int ipc[] = { __NR_shmget, __NR_shmat, __NR_shmctl, __NR_semget, __NR_semop, __NR_semtimedop, __NR_semctl,
-			    __NR_msgget, __NR_msgsnd, __NR_msgrcv, __NR_msgctl, __NR_mq_open, __NR_mq_unlink,
-			    __NR_mq_timedsend, __NR_mq_timedreceive, __NR_mq_notify, __NR_mq_getsetattr };
+	const int ipc[] = { __NR_shmget,     __NR_shmat,        __NR_shmctl,    __NR_semget,       __NR_semop,
+		            __NR_semtimedop, __NR_semctl,       __NR_msgget,    __NR_msgsnd,       __NR_msgrcv,
+		            __NR_msgctl,     __NR_mq_open,      __NR_mq_unlink, __NR_mq_timedsend, __NR_mq_timedreceive,
+		            __NR_mq_notify,  __NR_mq_getsetattr };
 	const int trace[] = { __NR_ptrace, __NR_process_vm_readv, __NR_process_vm_writev, __NR_kcmp, 438, 440 };
 
 	for (size_t i = 0; i < sizeof(ipc) / sizeof(ipc[0]); i++) {
@@ -223,17 +250,49 @@ END_TEST
 
 START_TEST(test_ordinary_calls)
 {
-	const int calls[] = { __NR_read, __NR_write, __NR_execve, __NR_execveat, __NR_mmap, __NR_futex, __NR_wait4,
-			      __NR_connect, __NR_bind, __NR_listen, __NR_accept4, __NR_sendmsg, __NR_recvmsg, __NR_pipe2,
-			      __NR_epoll_create1, __NR_eventfd2, __NR_signalfd4, __NR_timerfd_create, __NR_memfd_create,
-			      __NR_statx, __NR_getrandom, __NR_kill, __NR_mkdirat, __NR_symlinkat, __NR_linkat,
-			      __NR_renameat2, __NR_unlinkat, __NR_prctl, __NR_seccomp, __NR_setsid, __NR_inotify_init1,
-			      __NR_copy_file_range, __NR_sendfile, __NR_rseq, 434 /* pidfd_open */, 439 /* faccessat2 */,
-			      444, 445, 446 /* Landlock of its own */ };
+	const int calls[] = { __NR_read,
+		              __NR_write,
+		              __NR_execve,
+		              __NR_execveat,
+		              __NR_mmap,
+		              __NR_futex,
+		              __NR_wait4,
+		              __NR_connect,
+		              __NR_bind,
+		              __NR_listen,
+		              __NR_accept4,
+		              __NR_sendmsg,
+		              __NR_recvmsg,
+		              __NR_pipe2,
+		              __NR_epoll_create1,
+		              __NR_eventfd2,
+		              __NR_signalfd4,
+		              __NR_timerfd_create,
+		              __NR_memfd_create,
+		              __NR_statx,
+		              __NR_getrandom,
+		              __NR_kill,
+		              __NR_mkdirat,
+		              __NR_symlinkat,
+		              __NR_linkat,
+		              __NR_renameat2,
+		              __NR_unlinkat,
+		              __NR_prctl,
+		              __NR_seccomp,
+		              __NR_setsid,
+		              __NR_inotify_init1,
+		              __NR_copy_file_range,
+		              __NR_sendfile,
+		              __NR_rseq,
+		              434 /* pidfd_open */,
+		              439 /* faccessat2 */,
+		              444,
+		              445,
+		              446 /* Landlock of its own */ };
 
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
 		ck_assert_msg(verdict(OPTIONS | OC_GUEST_DENY_IPC | OC_GUEST_DENY_TRACE, calls[i], 0, 0, 0, 0) == ALLOW,
-			      "call %d", calls[i]);
+		              "call %d", calls[i]);
 }
 END_TEST
 
@@ -245,5 +304,5 @@ START_TEST(test_too_small)
 }
 END_TEST
 
-SUITE_MAIN("seccomp", test_architectures, test_always, test_namespaces, test_sockets, test_ioctl, test_modes, test_devices,
-	   test_limits_of_others, test_options, test_ordinary_calls, test_too_small)
+SUITE_MAIN("seccomp", test_architectures, test_always, test_namespaces, test_sockets, test_ioctl, test_modes,
+           test_devices, test_limits_of_others, test_options, test_ordinary_calls, test_too_small)

@@ -162,7 +162,8 @@ static int connect_to(const char *path)
 		return errno;
 	/* "@name" is abstract. */
 	memcpy(a.sun_path + (*path == '@'), path + (*path == '@'), strlen(path) - (*path == '@'));
-	return outcome(connect(fd, (struct sockaddr *)&a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path))));
+	return outcome(
+	        connect(fd, (struct sockaddr *)&a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path))));
 }
 
 /* An end of a datagram pair, pointed at someone else's socket. */

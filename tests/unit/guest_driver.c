@@ -69,7 +69,8 @@ void world_free(struct world *w)
 
 void world_drop(const struct world *w)
 {
-	if (!geteuid() && (setgroups(0, NULL) || setresgid(w->uid, w->uid, w->uid) || setresuid(w->uid, w->uid, w->uid)))
+	if (!geteuid() &&
+	    (setgroups(0, NULL) || setresgid(w->uid, w->uid, w->uid) || setresuid(w->uid, w->uid, w->uid)))
 		_exit(99);
 }
 
@@ -105,7 +106,8 @@ void drive_start(struct drive *d, struct world *w, unsigned flags)
 			without_landlock();
 		dup2(pair[1], 0);
 		dup2(pair[1], 57); /* left behind by a careless launcher */
-		execle(w->guest, "open-conduit-guest", "enter", NULL, (const char *[]){ "INHERITED=yes", "OTHER=no", NULL });
+		execle(w->guest, "open-conduit-guest", "enter", NULL,
+		       (const char *[]){ "INHERITED=yes", "OTHER=no", NULL });
 		_exit(98);
 	}
 	close(pair[1]);
@@ -285,7 +287,7 @@ void drive_run(struct drive *d)
 {
 	drive_send(d, OC_FRAME_PREPARE, NULL, 0);
 	ck_assert_msg(drive_until(d, OC_FRAME_READY, OC_FRAME_FAILED) == OC_FRAME_READY, "failed: %s (%u)", d->failed,
-		      d->failed_errno);
+	              d->failed_errno);
 	ck_assert_msg(d->failures == 0, "probe: %s", d->last_detail);
 	drive_go(d, 3);
 	ck_assert_msg(drive_until(d, OC_FRAME_STARTED, OC_FRAME_FAILED) == OC_FRAME_STARTED, "failed: %s", d->failed);
