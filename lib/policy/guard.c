@@ -239,8 +239,40 @@ static void add_tool(struct oc_resolving *r, const struct tool_check *c, const c
 	check_tool(c, path);
 }
 
+static bool named(const struct oc_grant *g, const char *path)
+{
+	return oc_path_within(g->place.path, path) || oc_path_within(path, g->place.path);
+}
+
+/* Does a grant reach the home under another name?  Only then must every missing name in it be looked at closely. */
+static bool home_aliased(struct oc_resolving *r)
+{
+	struct oc_place home;
+	bool aliased = false;
+
+	if (oc_place_init(&home, &r->mounts, strdup(r->home))) {
+		oc_violations_nomem(&r->bad);
+		return true;
+	}
+	for (size_t i = 0; i < r->n_grants && !aliased; i++)
+		aliased = !named(&r->grants[i], r->home) && oc_place_overlap(&r->grants[i].place, &home);
+	oc_place_free(&home);
+	return aliased;
+}
+
+/* Missing, reached by no link, and no grant near it by name: nothing of it can be written. */
+static bool beside_grants(const struct oc_resolving *r, const char *path, const char *real, bool missing)
+{
+	bool near = !missing || strcmp(path, real) != 0;
+
+	for (size_t i = 0; i < r->n_grants && !near; i++)
+		near = named(&r->grants[i], path);
+	return !near;
+}
+
 void oc_resolve_tools(struct oc_resolving *r)
 {
+	bool aliased = home_aliased(r);
 	const struct tool_check c = { &r->bad, &r->mounts, r->grants, r->n_grants };
 	const char *name;
 
@@ -251,13 +283,14 @@ void oc_resolve_tools(struct oc_resolving *r)
 	/* A start-up file that is missing could be made: it counts as long as a grant reaches it.  One that can't be
 	 * read, as what lies among the credentials, can't be written either. */
 	for (size_t i = 0; (name = oc_protect_startup(i)); i++) {
-		oc_cleanup(oc_freep) char *path = oc_path_join(r->in->home, name + 2);
+		oc_cleanup(oc_freep) char *path = oc_path_join(r->home, name + 2);
 		oc_cleanup(oc_freep) char *real = NULL;
 		bool missing = false;
 
 		if (!path)
 			oc_violations_nomem(&r->bad);
-		else if (oc_resolving_find(r, path, &real, &missing) && oc_resolved_read(r->out, real).allowed)
+		else if (oc_resolving_find(r, path, &real, &missing) &&
+			 (aliased || !beside_grants(r, path, real, missing)) && oc_resolved_read(r->out, real).allowed)
 			check_tool(&c, path);
 	}
 }

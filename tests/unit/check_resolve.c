@@ -190,7 +190,7 @@ static int in_mounts(struct world *w)
 {
 	char *state = world_path(w, "{state}"), *runs = world_path(w, "{state}/runs"), *local = world_path(w, "~/.local");
 	char *a = world_path(w, "~/a"), *b = world_path(w, "~/b"), *c = world_path(w, "~/c"), *d = world_path(w, "~/d/in");
-	char *note = world_path(w, "~/a/state.db");
+	char *note = world_path(w, "~/a/state.db"), *conf = world_path(w, "~/.config"), *other = world_path(w, "{root}/conf");
 	json_t *r;
 
 	if (refused_how(w, "{\"write\":[\"~/a\",\"~/b\",\"~/c\",\"~/d\"]}") != 0)
@@ -211,6 +211,12 @@ static int in_mounts(struct world *w)
 		return 6;
 	if (refused_how(w, "{\"read\":{\"allow\":[\"~/b\"]}}") != 1)
 		return 7;
+	/* the home's own directories under another name: start-up files that are missing in it could be made there */
+	if (refused_how(w, "{\"write\":[\"{root}/conf\"]}") != 0)
+		return 10;
+	bind_or_skip(conf, other);
+	if (refused_how(w, "{\"write\":[\"{root}/conf\"]}") != 1)
+		return 11;
 	r = world_granted(w, "{}");
 	if (oc_resolved_read(r, note).allowed || oc_resolved_read(r, b).allowed || oc_resolved_read(r, d).allowed)
 		return 8;
@@ -229,6 +235,8 @@ START_TEST(bind_mounts)
 	world_dir(&w, "~/b");
 	world_dir(&w, "~/c");
 	world_dir(&w, "~/d/in");
+	world_dir(&w, "~/.config");
+	world_dir(&w, "{root}/conf");
 	rc = exit_of(in_mounts, &w);
 	if (rc == 77)
 		puts("# SKIP bind_mounts: no user and mount namespace can be made here");
