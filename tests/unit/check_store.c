@@ -485,9 +485,11 @@ START_TEST(test_torn_log)
 		plan = fixture_plan(&f, "runaaaaa");
 		if (oc_plan_pin(plan, store, NULL) < 0)
 			_exit(2);
+		oc_plan_free(plan);
 		plan = fixture_plan(&f, "runbbbbb");
 		if (oc_plan_pin(plan, store, NULL) < 0)
 			_exit(3);
+		oc_plan_free(plan);
 		_exit(0);
 	}
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
