@@ -11,9 +11,11 @@ static const char fix[] = "use a provider that confines, such as srt";
 static void check(oc_call *call, void *userdata)
 {
 	(void)userdata;
-	(void)oc_call_reply(call, "{\"identity\":{\"minimal\":\"1\"},\"checks\":[{\"id\":\"confines\",\"title\":\"it confines runs\","
-				  "\"ok\":false,\"detail\":\"this example confines nothing\","
-				  "\"fix\":\"use a provider that confines, such as srt\",\"ms\":0}]}");
+	(void)oc_call_reply(
+	        call,
+	        "{\"identity\":{\"minimal\":\"1\"},\"checks\":[{\"id\":\"confines\",\"title\":\"it confines runs\","
+	        "\"ok\":false,\"detail\":\"this example confines nothing\","
+	        "\"fix\":\"use a provider that confines, such as srt\",\"ms\":0}]}");
 }
 
 /* A real one answers with the whole launch: openconduit-provider(7). */

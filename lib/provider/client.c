@@ -26,11 +26,11 @@
 #include "provider/find.h"
 
 #define INITIALIZE_MS 10000
-#define LINGER_MS 500
-#define HANGUP_MS 200
-#define LOG_KEEP 2048u      /* what a message can show of the log */
-#define LOG_BUDGET 65536u   /* read per dispatch, so that a flood starves nobody */
-#define CALLS_MAX 64
+#define LINGER_MS     500
+#define HANGUP_MS     200
+#define LOG_KEEP      2048u  /* what a message can show of the log */
+#define LOG_BUDGET    65536u /* read per dispatch, so that a flood starves nobody */
+#define CALLS_MAX     64
 
 enum state { IDLE, STARTING, READY, ENDING };
 
@@ -207,8 +207,8 @@ static void failure(struct oc_provider *p, const char *method, oc_error **err)
 		p->log_len--;
 	shown = p->log_len > 0 && oc_text_escape(&log, p->log, p->log_len, false) == 0;
 	(void)oc_refuse(err, "provider_failed", p->name, "open-conduit doctor",
-			"provider %s failed at \"%s\": it %s%s%s", p->name, method, p->why, shown ? "; its log ends: " : "",
-			shown ? log.data : "");
+	                "provider %s failed at \"%s\": it %s%s%s", p->name, method, p->why,
+	                shown ? "; its log ends: " : "", shown ? log.data : "");
 	oc_buf_free(&log);
 }
 
@@ -295,7 +295,7 @@ static void on_closed(struct oc_conn *conn OC_UNUSED, const oc_error *err, void 
 }
 
 static void on_request(struct oc_conn *conn, json_int_t id, const char *method OC_UNUSED,
-		       const json_t *params OC_UNUSED, void *userdata OC_UNUSED)
+                       const json_t *params OC_UNUSED, void *userdata OC_UNUSED)
 {
 	oc_error *err = NULL;
 
@@ -305,7 +305,7 @@ static void on_request(struct oc_conn *conn, json_int_t id, const char *method O
 }
 
 static void on_notify(struct oc_conn *conn OC_UNUSED, const char *method OC_UNUSED, const json_t *params OC_UNUSED,
-		      void *userdata)
+                      void *userdata)
 {
 	struct oc_provider *p = userdata;
 
@@ -317,9 +317,11 @@ static void on_notify(struct oc_conn *conn OC_UNUSED, const char *method OC_UNUS
 
 static bool known_reason(const char *reason)
 {
-	static const char *const known[] = { "sandbox_denied", "sandbox_unavailable", "sandbox_config",
-		"sandbox_workspace", "sandbox_conflict", "container_running", "secret_missing", "run_lost",
-		"pin_mismatch", "provider_failed", "workspace_conflict" };
+	static const char *const known[] = {
+		"sandbox_denied",   "sandbox_unavailable", "sandbox_config",    "sandbox_workspace",
+		"sandbox_conflict", "container_running",   "secret_missing",    "run_lost",
+		"pin_mismatch",     "provider_failed",     "workspace_conflict"
+	};
 	size_t i;
 
 	for (i = 0; reason && i < OC_COUNT(known); i++)
@@ -335,8 +337,8 @@ static void remote_error(struct call *c, const oc_error *err)
 
 	if (!pass)
 		(void)oc_refuse(&mine, "provider_failed", c->provider->name, "open-conduit doctor",
-				"provider %s refused \"%s\" without a known reason: %s", c->provider->name, c->method,
-				oc_error_message(err));
+		                "provider %s refused \"%s\" without a known reason: %s", c->provider->name, c->method,
+		                oc_error_message(err));
 	(void)answer(c, NULL, pass ? err : mine);
 	oc_error_free(mine);
 }
@@ -358,7 +360,8 @@ static void on_reply(const json_t *result, const oc_error *err, void *userdata)
 	}
 	if (!err) {
 		set_why(p, "answered with something that is no object");
-	} else if (oc_error_reason(err) || (code != OC_ECLOSED && code != OC_ETIME && code != OC_EPROTO && code != OC_ENOMEM)) {
+	} else if (oc_error_reason(err) ||
+	           (code != OC_ECLOSED && code != OC_ETIME && code != OC_EPROTO && code != OC_ENOMEM)) {
 		remote_error(c, err);
 		return;
 	} else if (code == OC_ETIME) {
@@ -389,13 +392,13 @@ static bool take_identity(struct oc_provider *p, const json_t *result)
 	const char *name = NULL, *version = NULL, *kind = NULL;
 	json_t *names = NULL;
 	const struct oc_json_key keys[] = {
-		{ "protocol", OC_JSON_INT, true, &protocol }, { "name", OC_JSON_STRING, true, &name },
+		{ "protocol", OC_JSON_INT, true, &protocol },  { "name", OC_JSON_STRING, true, &name },
 		{ "version", OC_JSON_STRING, true, &version }, { "kind", OC_JSON_STRING, true, &kind },
 		{ "methods", OC_JSON_STRINGS, true, &names },
 	};
 
-	if (oc_json_unpack(result, "", NULL, keys, OC_COUNT(keys), NULL) < 0 || protocol != 1 || strcmp(name, p->name) != 0 ||
-	    strlen(version) > 64)
+	if (oc_json_unpack(result, "", NULL, keys, OC_COUNT(keys), NULL) < 0 || protocol != 1 ||
+	    strcmp(name, p->name) != 0 || strlen(version) > 64)
 		return false;
 	free(p->version);
 	p->version = strdup(version);
@@ -407,10 +410,11 @@ static void on_initialized(const json_t *result, const oc_error *err, void *user
 	struct oc_provider *p = userdata;
 
 	if (err || !json_is_object(result) || !take_identity(p, result)) {
-		set_why(p, !err ? "introduced itself as something else" :
-			   oc_error_code(err) == OC_ETIME ? "did not answer in time" :
-			   oc_error_code(err) == OC_EPROTO ? "broke the protocol" :
-			   oc_error_code(err) == OC_ECLOSED ? "" : "speaks another version of the protocol");
+		set_why(p, !err                               ? "introduced itself as something else"
+		           : oc_error_code(err) == OC_ETIME   ? "did not answer in time"
+		           : oc_error_code(err) == OC_EPROTO  ? "broke the protocol"
+		           : oc_error_code(err) == OC_ECLOSED ? ""
+		                                              : "speaks another version of the protocol");
 		start_ending(p, !err || oc_error_code(err) != OC_ECLOSED);
 		return;
 	}
@@ -485,8 +489,13 @@ static int start(struct oc_provider *p, oc_error **err)
 	fds[0] = fds[1] = theirs;
 	fds[2] = log_w;
 	{
-		const struct oc_spawn spawn = { .path = p->path, .argv = argv, .envp = p->env.v, .cwd = "/",
-						.fds = fds, .n_fds = 3, .new_group = true };
+		const struct oc_spawn spawn = { .path = p->path,
+			                        .argv = argv,
+			                        .envp = p->env.v,
+			                        .cwd = "/",
+			                        .fds = fds,
+			                        .n_fds = 3,
+			                        .new_group = true };
 		rc = oc_child_spawn(&spawn, &p->pid, &p->pidfd, err);
 	}
 	if (rc < 0) {
@@ -516,15 +525,15 @@ static int ensure_started(struct oc_provider *p, oc_error **err)
 }
 
 int oc_provider_call(struct oc_provider *p, const char *method, json_t *params, int64_t timeout_ms, oc_reply_fn fn,
-		     void *userdata, oc_error **err)
+                     void *userdata, oc_error **err)
 {
 	struct call *c;
 	int rc;
 
 	if (p->calls >= CALLS_MAX || !params || !json_is_object(params)) {
 		json_decref(params);
-		return oc_fail(err, p->calls >= CALLS_MAX ? OC_ELIMIT : OC_EINVAL, 0, "provider %s can't be asked: %s", p->name,
-			       p->calls >= CALLS_MAX ? "too many calls are waiting" : "no parameters");
+		return oc_fail(err, p->calls >= CALLS_MAX ? OC_ELIMIT : OC_EINVAL, 0, "provider %s can't be asked: %s",
+		               p->name, p->calls >= CALLS_MAX ? "too many calls are waiting" : "no parameters");
 	}
 	c = calloc(1, sizeof(*c));
 	if (!c || !(c->method = strdup(method))) {
@@ -580,7 +589,7 @@ static int make_env(struct oc_provider *p, const char *const *pass_env, oc_error
 }
 
 int oc_provider_new(oc_context *ctx, const char *name, const char *provider_dir, const char *const *pass_env,
-		    struct oc_provider **out, oc_error **err)
+                    struct oc_provider **out, oc_error **err)
 {
 	struct oc_provider *p;
 	char *path = NULL;

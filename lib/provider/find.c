@@ -16,9 +16,9 @@
 #include "base/path.h"
 #include "base/utf8.h"
 
-#define PREFIX "open-conduit-provider-"
+#define PREFIX       "open-conduit-provider-"
 #define NAME_MAX_LEN 32
-#define LIST_MAX 256
+#define LIST_MAX     256
 
 bool oc_provider_name_valid(const char *name)
 {
@@ -43,7 +43,7 @@ static int refuse_writable(const char *path, oc_error **err)
 	if (!rc)
 		rc = oc_shell_quote(&fix, path);
 	rc = oc_refuse(err, "sandbox_unavailable", path, rc ? NULL : fix.data,
-		       "%s can be changed by another user, so what it confines proves nothing", path);
+	               "%s can be changed by another user, so what it confines proves nothing", path);
 	oc_buf_free(&fix);
 	return rc;
 }
@@ -88,7 +88,7 @@ static int look_in(const char *dir, const char *name, char **out, oc_error **err
 			rc = 0;
 		else if (!err || !*err)
 			rc = oc_refuse(err, "sandbox_unavailable", path.data, NULL, "%s can't be used: %s", path.data,
-				       rc == -ELOOP ? "it is a symbolic link" : strerror(-rc));
+			               rc == -ELOOP ? "it is a symbolic link" : strerror(-rc));
 	} else {
 		rc = oc_nomem(err);
 	}
@@ -106,7 +106,8 @@ int oc_provider_find(const oc_context *ctx, const char *name, const char *provid
 		return oc_nomem(err);
 	if (!oc_provider_name_valid(name))
 		return oc_refuse(err, "sandbox_config", "provider", NULL,
-				 "a provider's name has at most %d lower-case letters, digits and hyphens", NAME_MAX_LEN);
+		                 "a provider's name has at most %d lower-case letters, digits and hyphens",
+		                 NAME_MAX_LEN);
 	if (provider_dir) {
 		if (provider_dir[0] != '/')
 			return oc_fail(err, OC_EINVAL, 0, "the provider directory has to be absolute");
@@ -117,8 +118,8 @@ int oc_provider_find(const oc_context *ctx, const char *name, const char *provid
 	if (rc || *out)
 		return rc;
 	return oc_refuse(err, "sandbox_unavailable", name, "open-conduit provider list",
-			 "there is no provider \"%s\": looked for " PREFIX "%s in %s%s%s", name, name,
-			 provider_dir ? provider_dir : "", provider_dir ? " and " : "", installed);
+	                 "there is no provider \"%s\": looked for " PREFIX "%s in %s%s%s", name, name,
+	                 provider_dir ? provider_dir : "", provider_dir ? " and " : "", installed);
 }
 
 static int list_dir(const char *dir, json_t *found, oc_error **err)
@@ -165,9 +166,9 @@ int oc_provider_list(oc_context *ctx, const char *provider_dir, json_t **out, oc
 	ordered = text ? json_loads(text, 0, NULL) : NULL;
 	if (!ordered)
 		return oc_nomem(err);
-	json_object_foreach(ordered, name, path)
-		if (!rc && !oc_json_append(sorted, json_pack("{s:s, s:O}", "name", name, "path", path)))
-			rc = oc_nomem(err);
+	json_object_foreach(ordered, name, path) if (!rc && !oc_json_append(sorted, json_pack("{s:s, s:O}", "name",
+	                                                                                      name, "path", path))) rc =
+	        oc_nomem(err);
 	json_decref(ordered);
 	if (!rc)
 		*out = oc_steal(sorted);

@@ -17,7 +17,7 @@
 #include "loop/loop.h"
 #include "wire/conn.h"
 
-#define PROTOCOL 1
+#define PROTOCOL  1
 #define REPLY_MAX (3u << 20) /* beneath the host's limit for a line, so that a refusal still fits */
 
 struct server {
@@ -68,7 +68,7 @@ static int call_failed(oc_call *call, const char *why)
 {
 	call->answered = true;
 	(void)oc_refuse(&call->refusal, "provider_failed", call->method, NULL, "the provider's answer to \"%s\" %s",
-			call->method, why);
+	                call->method, why);
 	return OC_EPROTO;
 }
 
@@ -138,13 +138,13 @@ static void initialize(struct server *s, struct oc_conn *conn, json_int_t id, co
 		(void)oc_fail(&err, OC_EPROTO, 0, "initialize takes an object");
 	else if (oc_json_unpack(params, "", NULL, keys, OC_COUNT(keys), &err) == 0 && protocol != PROTOCOL)
 		(void)oc_fail(&err, OC_EVERSION, 0, "protocol %lld was asked for, and this provider speaks %d",
-			      (long long)protocol, PROTOCOL);
+		              (long long)protocol, PROTOCOL);
 	if (err) {
 		send_reply(s, conn, id, NULL, err);
 		return;
 	}
 	reply = json_pack("{s:i, s:s, s:s, s:s, s:o}", "protocol", PROTOCOL, "name", s->ops.name, "version",
-			  s->ops.version, "kind", s->ops.kind, "methods", method_names(&s->ops));
+	                  s->ops.version, "kind", s->ops.kind, "methods", method_names(&s->ops));
 	if (!reply)
 		(void)oc_nomem(&err);
 	s->initialized = true;
@@ -152,7 +152,7 @@ static void initialize(struct server *s, struct oc_conn *conn, json_int_t id, co
 }
 
 static void perform(struct server *s, struct oc_conn *conn, json_int_t id, method_fn fn, const char *method,
-		    const json_t *params)
+                    const json_t *params)
 {
 	struct oc_call call = { .method = method };
 	oc_error *err = NULL;
@@ -202,7 +202,7 @@ static void on_request(struct oc_conn *conn, json_int_t id, const char *method, 
 /* The protocol has no notifications: one that comes anyway means that the two sides don't agree
  * about the version, and going on would be guessing. */
 static void on_notify(struct oc_conn *conn OC_UNUSED, const char *method OC_UNUSED, const json_t *params OC_UNUSED,
-		      void *userdata)
+                      void *userdata)
 {
 	struct server *s = userdata;
 

@@ -8,11 +8,11 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -24,17 +24,18 @@
 #include "process.h"
 #include "tree.h"
 
-#define ACT_MS 30000
+#define ACT_MS     30000
 #define VERSION_MS 5000
-#define AGAIN_FIX SRT_INSTALL " && sudo apt-get install --reinstall bubblewrap socat ripgrep"
+#define AGAIN_FIX  SRT_INSTALL " && sudo apt-get install --reinstall bubblewrap socat ripgrep"
 
 /* Builtins of bash alone: nothing else has to be there. */
-#define ACT "echo \"nonce $OC_NONCE\"; " \
-	"while read -r k v; do case \"$k\" in Seccomp:|NoNewPrivs:) echo \"$k$v\";; esac; done </proc/self/status; " \
-	"[ -x \"$OC_GUEST\" ] && echo guest; " \
-	"{ read -r s <\"$OC_OPEN\"; } 2>/dev/null; echo \"open $s\"; s=; " \
-	"{ read -r s <\"$OC_DENIED\"; } 2>/dev/null; echo \"denied $s\"; " \
-	"{ echo x >\"$OC_INSIDE\"; echo x >\"$OC_OUTSIDE\"; } 2>/dev/null; " \
+#define ACT                                                                                                            \
+	"echo \"nonce $OC_NONCE\"; "                                                                                   \
+	"while read -r k v; do case \"$k\" in Seccomp:|NoNewPrivs:) echo \"$k$v\";; esac; done </proc/self/status; "   \
+	"[ -x \"$OC_GUEST\" ] && echo guest; "                                                                         \
+	"{ read -r s <\"$OC_OPEN\"; } 2>/dev/null; echo \"open $s\"; s=; "                                             \
+	"{ read -r s <\"$OC_DENIED\"; } 2>/dev/null; echo \"denied $s\"; "                                             \
+	"{ echo x >\"$OC_INSIDE\"; echo x >\"$OC_OUTSIDE\"; } 2>/dev/null; "                                           \
 	"{ : <>/dev/tcp/127.0.0.1/$OC_PORT; } 2>/dev/null && echo route; echo end"
 
 static int64_t now_ms(void)
@@ -45,18 +46,19 @@ static int64_t now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static bool add(json_t *checks, const char *id, const char *title, bool ok, const char *detail, const char *fix, int64_t ms)
+static bool add(json_t *checks, const char *id, const char *title, bool ok, const char *detail, const char *fix,
+                int64_t ms)
 {
-	json_t *check = json_pack("{s:s, s:s, s:b, s:s?, s:s?, s:I}", "id", id, "title", title, "ok", ok, "detail", detail, "fix",
-				  ok ? NULL : fix, "ms", (json_int_t)ms);
+	json_t *check = json_pack("{s:s, s:s, s:b, s:s?, s:s?, s:I}", "id", id, "title", title, "ok", ok, "detail",
+	                          detail, "fix", ok ? NULL : fix, "ms", (json_int_t)ms);
 
 	return check && json_array_append_new(checks, check) == 0;
 }
 
 /* ---- what is there ---- */
 
-static bool add_located(json_t *checks, const char *id, const char *title, int rc, struct refusal *r, const char *detail,
-			int64_t begin)
+static bool add_located(json_t *checks, const char *id, const char *title, int rc, struct refusal *r,
+                        const char *detail, int64_t begin)
 {
 	bool added = add(checks, id, title, rc == 0, rc == 0 ? detail : r->message, r->fix, now_ms() - begin);
 
@@ -74,11 +76,11 @@ static int node_by_running(const struct srt *srt, char **version, struct refusal
 	process_run(&p);
 	p.out[strcspn(p.out, "\r\n")] = '\0';
 	if (p.status != 0 || p.out[0] != 'v' || !version_compare(p.out + 1, NODE_MINIMUM, &order))
-		return refuse(r, "sandbox_unavailable", srt->node, "npm install -g node@22", "%s does not tell its version",
-			      srt->node);
+		return refuse(r, "sandbox_unavailable", srt->node, "npm install -g node@22",
+		              "%s does not tell its version", srt->node);
 	if (order < 0)
-		return refuse(r, "sandbox_unavailable", srt->node, "npm install -g node@22", "%s is %s: srt needs %s or later",
-			      srt->node, p.out + 1, NODE_MINIMUM);
+		return refuse(r, "sandbox_unavailable", srt->node, "npm install -g node@22",
+		              "%s is %s: srt needs %s or later", srt->node, p.out + 1, NODE_MINIMUM);
 	*version = strdup(p.out + 1);
 	return *version ? 0 : no_memory(r);
 }
@@ -141,15 +143,15 @@ static bool check_user(json_t *checks, bool *ok)
 
 	*ok = ordinary;
 	return add(checks, "user", "an ordinary user", ordinary,
-		   ordinary ? NULL : "srt is no sandbox for root: a run could change the machine's settings",
-		   "run as an ordinary user: su - USER", 0);
+	           ordinary ? NULL : "srt is no sandbox for root: a run could change the machine's settings",
+	           "run as an ordinary user: su - USER", 0);
 }
 
 /* ---- the act ---- */
 
 struct act {
 	char dir[PATH_MAX], nonce[33], port[6];
-	int listener; /* on the host's loopback, which nothing inside may reach */
+	int listener;                                 /* on the host's loopback, which nothing inside may reach */
 	char *run, *open, *denied, *inside, *outside; /* paths in it */
 };
 
@@ -193,8 +195,8 @@ static bool open_listener(struct act *a)
 	socklen_t len = sizeof(at);
 
 	a->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (a->listener < 0 || bind(a->listener, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(a->listener, 1) < 0 ||
-	    getsockname(a->listener, (struct sockaddr *)&at, &len) < 0)
+	if (a->listener < 0 || bind(a->listener, (struct sockaddr *)&at, sizeof(at)) < 0 ||
+	    listen(a->listener, 1) < 0 || getsockname(a->listener, (struct sockaddr *)&at, &len) < 0)
 		return false;
 	(void)snprintf(a->port, sizeof(a->port), "%u", ntohs(at.sin_port));
 	return true;
@@ -203,7 +205,8 @@ static bool open_listener(struct act *a)
 /* Where real runs are, when that is there and short enough. */
 static bool act_prepare(struct act *a, const char *live_dir)
 {
-	bool live = live_dir && is_dir(live_dir) && access(live_dir, W_OK) == 0 && strlen(live_dir) + 15 <= SRT_TMPDIR_MAX;
+	bool live =
+	        live_dir && is_dir(live_dir) && access(live_dir, W_OK) == 0 && strlen(live_dir) + 15 <= SRT_TMPDIR_MAX;
 
 	if (!make_nonce(a->nonce) || !open_listener(a))
 		return false;
@@ -217,8 +220,8 @@ static bool act_prepare(struct act *a, const char *live_dir)
 	a->denied = format("%s/secret/key", a->dir);
 	a->inside = format("%s/run/inside", a->dir);
 	a->outside = format("%s/outside", a->dir);
-	return a->run && a->open && a->denied && a->inside && a->outside && make_dirs(a->dir) && make_file(a->open, a->nonce) &&
-	       make_file(a->denied, a->nonce);
+	return a->run && a->open && a->denied && a->inside && a->outside && make_dirs(a->dir) &&
+	       make_file(a->open, a->nonce) && make_file(a->denied, a->nonce);
 }
 
 static void act_clear(struct act *a)
@@ -238,9 +241,10 @@ static json_t *act_policy(const struct act *a, const char *state_dir)
 {
 	cleanup_free char *secret = format("%s/secret", a->dir);
 
-	return json_pack("{s:s, s:s, s:[{s:s}], s:[{s:s, s:b}], s:[{s:s}], s:[], s:[], s:s, s:[], s:[]}", "workspace", a->run, "run_dir",
-			 a->run, "write", "path", a->run, "read", "path", secret ? secret : "", "allow", 0, "protected", "path",
-			 state_dir, "readonly", "network", "unix_sockets", "none", "sockets", "hidden");
+	return json_pack("{s:s, s:s, s:[{s:s}], s:[{s:s, s:b}], s:[{s:s}], s:[], s:[], s:s, s:[], s:[]}", "workspace",
+	                 a->run, "run_dir", a->run, "write", "path", a->run, "read", "path", secret ? secret : "",
+	                 "allow", 0, "protected", "path", state_dir, "readonly", "network", "unix_sockets", "none",
+	                 "sockets", "hidden");
 }
 
 static char **strings(const json_t *from)
@@ -250,15 +254,15 @@ static char **strings(const json_t *from)
 	size_t i;
 
 	if (v)
-		json_array_foreach(from, i, e)
-			v[i] = (char *)(uintptr_t)json_string_value(e);
+		json_array_foreach(from, i, e) v[i] = (char *)(uintptr_t)json_string_value(e);
 	return v;
 }
 
 static json_t *act_env(const struct srt *srt, const struct act *a, const char *guest)
 {
-	const char *const own[][2] = { { "OC_NONCE", a->nonce }, { "OC_OPEN", a->open }, { "OC_DENIED", a->denied },
-				       { "OC_INSIDE", a->inside }, { "OC_OUTSIDE", a->outside }, { "OC_PORT", a->port } };
+	const char *const own[][2] = { { "OC_NONCE", a->nonce },     { "OC_OPEN", a->open },
+		                       { "OC_DENIED", a->denied },   { "OC_INSIDE", a->inside },
+		                       { "OC_OUTSIDE", a->outside }, { "OC_PORT", a->port } };
 	cleanup_free char *tmp = format("%s/tmp", a->run);
 	cleanup_json json_t *env = tmp ? launch_env(srt, a->dir, tmp, guest) : NULL;
 	json_t *list = json_array(), *value;
@@ -267,7 +271,8 @@ static json_t *act_env(const struct srt *srt, const struct act *a, const char *g
 
 	for (i = 0; env && i < SRT_COUNT(own); i++)
 		(void)json_object_set_new(env, own[i][0], json_string(own[i][1]));
-	json_object_foreach(env, name, value) {
+	json_object_foreach(env, name, value)
+	{
 		cleanup_free char *entry = format("%s=%s", name, json_string_value(value));
 
 		if (!entry || json_array_append_new(list, json_string(entry)) < 0) {
@@ -332,7 +337,8 @@ static bool report_act(json_t *checks, const struct srt *srt, const struct proce
 {
 	static const char *const title = "srt runs a command, and confines it";
 	const struct message *known = message_find(p->log);
-	const struct obstacle *obstacle = known && known->namespaces ? kernel_obstacle(srt->programs[BWRAP].real) : NULL;
+	const struct obstacle *obstacle =
+	        known && known->namespaces ? kernel_obstacle(srt->programs[BWRAP].real) : NULL;
 	cleanup_free char *log = escaped(p->log), *detail = NULL;
 	const char *fix = NULL, *why;
 
@@ -348,13 +354,18 @@ static bool report_act(json_t *checks, const struct srt *srt, const struct proce
 		detail = format("%s: %s", obstacle ? obstacle->cause : known->cause, log);
 	else
 		detail = format("srt ended with status %d: %s", p->status, log && log[0] ? log : "it printed nothing");
-	return add(checks, "act", title, false, detail, obstacle ? obstacle->fix : known && known->fix ? known->fix : AGAIN_FIX,
-		   p->ms);
+	return add(checks, "act", title, false, detail,
+	           obstacle              ? obstacle->fix
+	           : known && known->fix ? known->fix
+	                                 : AGAIN_FIX,
+	           p->ms);
 }
 
-static bool perform(json_t *checks, const struct srt *srt, const char *state_dir, const char *guest, const struct act *a)
+static bool perform(json_t *checks, const struct srt *srt, const char *state_dir, const char *guest,
+                    const struct act *a)
 {
-	cleanup_json json_t *policy = act_policy(a, state_dir), *argv = launch_argv(srt, ACT), *env = act_env(srt, a, guest);
+	cleanup_json json_t *policy = act_policy(a, state_dir), *argv = launch_argv(srt, ACT),
+	                    *env = act_env(srt, a, guest);
 	cleanup_free char *cwd = format("%s/cwd", a->dir);
 	cleanup_free char **argv_v = strings(argv), **env_v = strings(env);
 	struct settings s = { 0 };
@@ -366,7 +377,9 @@ static bool perform(json_t *checks, const struct srt *srt, const char *state_dir
 		if (settings_make(srt, policy, guest, a->dir, &s, &r) < 0) {
 			added = add(checks, "act", "srt runs a command, and confines it", false, r.message, r.fix, 0);
 		} else {
-			*p = (struct process){ .argv = argv_v, .envp = env_v, .cwd = cwd, .file = s.text, .timeout_ms = ACT_MS };
+			*p = (struct process){
+				.argv = argv_v, .envp = env_v, .cwd = cwd, .file = s.text, .timeout_ms = ACT_MS
+			};
 			process_run(p);
 			added = report_act(checks, srt, p, a);
 		}
@@ -377,7 +390,8 @@ static bool perform(json_t *checks, const struct srt *srt, const char *state_dir
 	return added;
 }
 
-static bool check_act(json_t *checks, const struct srt *srt, const char *state_dir, const char *guest, const char *live_dir)
+static bool check_act(json_t *checks, const struct srt *srt, const char *state_dir, const char *guest,
+                      const char *live_dir)
 {
 	struct act a = { .dir = "", .listener = -1 };
 	bool added;
@@ -385,7 +399,8 @@ static bool check_act(json_t *checks, const struct srt *srt, const char *state_d
 	if (act_prepare(&a, live_dir))
 		added = perform(checks, srt, state_dir, guest, &a);
 	else
-		added = add(checks, "act", "srt runs a command, and confines it", false, strerror(errno), "check the space in /tmp", 0);
+		added = add(checks, "act", "srt runs a command, and confines it", false, strerror(errno),
+		            "check the space in /tmp", 0);
 	act_clear(&a);
 	return added;
 }
@@ -397,7 +412,7 @@ json_t *check_all(const char *state_dir, const char *guest, const char *live_dir
 	bool ordinary, ready = false, added;
 
 	added = checks && check_user(checks, &ordinary) && check_package(checks, &srt, &ready) &&
-		check_programs(checks, &srt, &ready);
+	        check_programs(checks, &srt, &ready);
 	if (added && ready && ordinary)
 		added = check_act(checks, &srt, state_dir, guest, live_dir);
 	identity = srt_identity(&srt);

@@ -61,19 +61,22 @@ static int load_rules(struct hider *h)
 	const json_t *e;
 	size_t i;
 
-	json_array_foreach(json_object_get(h->resolved, "read"), i, e)
-		if (!text_of(e, "path") || !json_is_boolean(json_object_get(e, "allow")))
-			return refuse(h->r, "provider_failed", "resolved.read", NULL, "a read rule lacks its path");
-		else if (!add_rule(h, text_of(e, "path"), !json_is_true(json_object_get(e, "allow")), false))
-			return no_memory(h->r);
-	json_array_foreach(json_object_get(h->resolved, "protected"), i, e)
-		if (!text_of(e, "path"))
-			return refuse(h->r, "provider_failed", "resolved.protected", NULL, "a protected entry lacks its path");
-		else if (!add_rule(h, text_of(e, "path"), true, true))
-			return no_memory(h->r);
-	json_array_foreach(json_object_get(h->resolved, "hidden"), i, e)
-		if (!text_of(e, "path") || !list_add(&h->covers, text_of(e, "path")))
-			return refuse(h->r, "provider_failed", "resolved.hidden", NULL, "a hidden entry lacks its path");
+	json_array_foreach(json_object_get(h->resolved, "read"), i,
+	                   e) if (!text_of(e, "path") ||
+	                          !json_is_boolean(json_object_get(
+	                                  e, "allow"))) return refuse(h->r, "provider_failed", "resolved.read", NULL,
+	                                                              "a read rule lacks its path");
+	else if (!add_rule(h, text_of(e, "path"), !json_is_true(json_object_get(e, "allow")), false)) return no_memory(
+	        h->r);
+	json_array_foreach(json_object_get(h->resolved, "protected"), i, e) if (!text_of(e, "path")) return refuse(
+	        h->r, "provider_failed", "resolved.protected", NULL, "a protected entry lacks its path");
+	else if (!add_rule(h, text_of(e, "path"), true, true)) return no_memory(h->r);
+	json_array_foreach(
+	        json_object_get(h->resolved, "hidden"), i,
+	        e) if (!text_of(e, "path") ||
+	               !list_add(&h->covers, text_of(e, "path"))) return refuse(h->r, "provider_failed",
+	                                                                        "resolved.hidden", NULL,
+	                                                                        "a hidden entry lacks its path");
 	return 0;
 }
 
@@ -102,9 +105,8 @@ static bool written(const struct hider *h, const char *path)
 	const json_t *e;
 	size_t i;
 
-	json_array_foreach(json_object_get(h->resolved, "write"), i, e)
-		if (path_within(text_of(e, "path"), path))
-			return true;
+	json_array_foreach(json_object_get(h->resolved, "write"), i,
+	                   e) if (path_within(text_of(e, "path"), path)) return true;
 	return false;
 }
 
@@ -114,9 +116,9 @@ static bool above_grant(const struct hider *h, const char *path)
 	const json_t *e;
 	size_t i;
 
-	json_array_foreach(json_object_get(h->resolved, "write"), i, e)
-		if (strcmp(path, text_of(e, "path")) != 0 && path_within(path, text_of(e, "path")))
-			return true;
+	json_array_foreach(json_object_get(h->resolved, "write"), i,
+	                   e) if (strcmp(path, text_of(e, "path")) != 0 &&
+	                          path_within(path, text_of(e, "path"))) return true;
 	return false;
 }
 
@@ -196,8 +198,9 @@ static int refuse_absent(struct hider *h, const char *path)
 	cleanup_free char *fix = format("%s '%s'", file ? "touch" : "mkdir -p", path);
 
 	return refuse(h->r, "sandbox_config", path, strchr(path, '\'') ? NULL : fix,
-		      "%s is denied and isn't there yet, in a directory that the run may write: srt can't deny it until it exists",
-		      path);
+	              "%s is denied and isn't there yet, in a directory that the run may write: srt can't deny it "
+	              "until it exists",
+	              path);
 }
 
 /* A denied file where its directory can't be hidden. */
@@ -263,8 +266,9 @@ static bool link_is_safe(struct hider *h, const char *root, const char *path)
 static int refuse_too_many(struct hider *h, const char *where)
 {
 	return refuse(h->r, "sandbox_config", where, NULL,
-		      "hiding what the policy denies takes more than the %u entries that srt can be given, most of them for %s: deny a directory instead of single files in it",
-		      HIDE_MAX, where);
+	              "hiding what the policy denies takes more than the %u entries that srt can be given, most of "
+	              "them for %s: deny a directory instead of single files in it",
+	              HIDE_MAX, where);
 }
 
 static int give_back(struct hider *h, const char *root, const char *dir, const char *name);
@@ -278,7 +282,8 @@ static int give_back_entries(struct hider *h, const char *root, const char *at)
 
 	if (!dir)
 		return errno == EACCES ? 0 : /* the run can't read it either */
-			refuse(h->r, "sandbox_unavailable", at, NULL, "%s can't be read: %s", at, strerror(errno));
+		               refuse(h->r, "sandbox_unavailable", at, NULL, "%s can't be read: %s", at,
+		                      strerror(errno));
 	while (!rc && (e = readdir(dir))) {
 		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
 			rc = give_back(h, root, at, e->d_name);
@@ -350,9 +355,9 @@ static int lift_all(struct hider *h, const struct list *lifts)
 	for (i = 0; !rc && i < h->n_rules; i++)
 		if (!h->rules[i].deny && !denied(h, h->rules[i].path))
 			rc = lift(h, h->rules[i].path);
-	json_array_foreach(json_object_get(h->resolved, "sockets"), i, e)
-		if (!rc && text_of(e, "path") && !denied(h, text_of(e, "path")))
-			rc = lift(h, text_of(e, "path"));
+	json_array_foreach(json_object_get(h->resolved, "sockets"), i,
+	                   e) if (!rc && text_of(e, "path") && !denied(h, text_of(e, "path"))) rc =
+	        lift(h, text_of(e, "path"));
 	if (!rc && text_of(h->resolved, "workspace") && !denied(h, text_of(h->resolved, "workspace")) &&
 	    !written(h, text_of(h->resolved, "workspace")))
 		rc = lift(h, text_of(h->resolved, "workspace"));
@@ -366,8 +371,9 @@ static int add_notes(struct hider *h)
 	cleanup_free char *links = NULL, *odd = NULL;
 
 	if (h->links)
-		links = format("%u links that lead to, into or above hidden places, or out of a hidden directory, are not there inside",
-			       h->links);
+		links = format("%u links that lead to, into or above hidden places, or out of a hidden directory, are "
+		               "not there inside",
+		               h->links);
 	if (h->odd)
 		odd = format("%u names that are not UTF-8 are not there inside", h->odd);
 	if ((h->links && (!links || !list_add(&h->out->notes, links))) ||

@@ -15,20 +15,26 @@ static const struct {
 	char value;
 	struct obstacle obstacle;
 } settings[] = {
-	{ "/proc/sys/kernel/unprivileged_userns_clone", '0',
+	{ "/proc/sys/kernel/unprivileged_userns_clone",
+	  '0',
 	  { "kernel.unprivileged_userns_clone is 0", "sudo sysctl kernel.unprivileged_userns_clone=1" } },
-	{ "/proc/sys/user/max_user_namespaces", '0',
+	{ "/proc/sys/user/max_user_namespaces",
+	  '0',
 	  { "user.max_user_namespaces is 0", "sudo sysctl user.max_user_namespaces=15000" } },
-	{ "/proc/sys/user/max_net_namespaces", '0',
+	{ "/proc/sys/user/max_net_namespaces",
+	  '0',
 	  { "user.max_net_namespaces is 0", "sudo sysctl user.max_net_namespaces=15000" } },
-	{ "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1',
+	{ "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+	  '1',
 	  { "AppArmor restricts user namespaces (kernel.apparmor_restrict_unprivileged_userns is 1)",
 	    "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0" } },
 };
 static const struct obstacle setuid_bwrap = { "bubblewrap is installed setuid, which limits what it can do",
-					      "sudo chmod u-s \"$(command -v bwrap)\"" };
-static const struct obstacle container = { "this process runs under a seccomp filter, as inside a container",
-					   "run outside the container, or start it with --security-opt seccomp=unconfined" };
+	                                      "sudo chmod u-s \"$(command -v bwrap)\"" };
+static const struct obstacle container = {
+	"this process runs under a seccomp filter, as inside a container",
+	"run outside the container, or start it with --security-opt seccomp=unconfined"
+};
 
 const struct obstacle *kernel_obstacle(const char *bwrap)
 {

@@ -11,11 +11,28 @@
 #define COMMAND "exec \"$OC_GUEST\" enter"
 
 /* srt sets these for what it runs; the agent gets them too. */
-static const char *const inherited[] = { "SANDBOX_RUNTIME", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "GRPC_PROXY", "FTP_PROXY",
-	"http_proxy", "https_proxy", "all_proxy", "grpc_proxy", "ftp_proxy", "RSYNC_PROXY", "DOCKER_HTTP_PROXY",
-	"DOCKER_HTTPS_PROXY", "CLOUDSDK_PROXY_TYPE", "CLOUDSDK_PROXY_ADDRESS", "CLOUDSDK_PROXY_PORT",
-	"CLOUDSDK_PROXY_USERNAME", "CLOUDSDK_PROXY_PASSWORD", "GIT_SSH_COMMAND", "GIT_CONFIG_PARAMETERS",
-	"JAVA_TOOL_OPTIONS" };
+static const char *const inherited[] = { "SANDBOX_RUNTIME",
+	                                 "HTTP_PROXY",
+	                                 "HTTPS_PROXY",
+	                                 "ALL_PROXY",
+	                                 "GRPC_PROXY",
+	                                 "FTP_PROXY",
+	                                 "http_proxy",
+	                                 "https_proxy",
+	                                 "all_proxy",
+	                                 "grpc_proxy",
+	                                 "ftp_proxy",
+	                                 "RSYNC_PROXY",
+	                                 "DOCKER_HTTP_PROXY",
+	                                 "DOCKER_HTTPS_PROXY",
+	                                 "CLOUDSDK_PROXY_TYPE",
+	                                 "CLOUDSDK_PROXY_ADDRESS",
+	                                 "CLOUDSDK_PROXY_PORT",
+	                                 "CLOUDSDK_PROXY_USERNAME",
+	                                 "CLOUDSDK_PROXY_PASSWORD",
+	                                 "GIT_SSH_COMMAND",
+	                                 "GIT_CONFIG_PARAMETERS",
+	                                 "JAVA_TOOL_OPTIONS" };
 
 json_t *launch_argv(const struct srt *srt, const char *command)
 {
@@ -28,19 +45,20 @@ json_t *launch_env(const struct srt *srt, const char *live, const char *tmp, con
 
 	if (!own_tmp || !home)
 		return NULL;
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "PATH", srt->path, "HOME", home, "LANG", "C.UTF-8", "TMPDIR", own_tmp,
-			 "CLAUDE_CODE_TMPDIR", tmp, "OC_GUEST", guest);
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "PATH", srt->path, "HOME", home, "LANG", "C.UTF-8", "TMPDIR",
+	                 own_tmp, "CLAUDE_CODE_TMPDIR", tmp, "OC_GUEST", guest);
 }
 
 static json_t *launch_json(const struct srt *srt, const json_t *resolved, const char *guest, const char *live,
-			   const char *settings)
+                           const char *settings)
 {
 	cleanup_free char *cwd = format("%s/cwd", live), *tmp = format("%s/tmp", text_of(resolved, "run_dir"));
 
 	if (!cwd || !tmp)
 		return NULL;
 	return json_pack("{s:o, s:o, s:s, s:[{s:i, s:s}], s:i}", "argv", launch_argv(srt, COMMAND), "env",
-			 launch_env(srt, live, tmp, guest), "cwd", cwd, "files", "fd", 3, "text", settings, "hello_retries", 3);
+	                 launch_env(srt, live, tmp, guest), "cwd", cwd, "files", "fd", 3, "text", settings,
+	                 "hello_retries", 3);
 }
 
 /* Landlock's version here: 1 has files, 6 has signals and abstract sockets too. */
@@ -60,7 +78,7 @@ static json_t *guest_json(bool all)
 	long version = landlock_version();
 
 	return json_pack("{s:b, s:b, s:b, s:b, s:b, s:i}", "landlock", version >= 1, "nest", all, "deny_ipc", !all,
-			 "deny_trace", version < 6 && !all, "unix", all, "filters", all ? 0 : 2);
+	                 "deny_trace", version < 6 && !all, "unix", all, "filters", all ? 0 : 2);
 }
 
 /* With a private address on the list clients have to use the proxy for it, which NO_PROXY forbids them. */
@@ -73,7 +91,8 @@ static json_t *inherit_json(bool private_literal)
 		if (json_array_append_new(names, json_string(inherited[i])) < 0)
 			goto failed;
 	if (names && !private_literal &&
-	    (json_array_append_new(names, json_string("NO_PROXY")) < 0 || json_array_append_new(names, json_string("no_proxy")) < 0))
+	    (json_array_append_new(names, json_string("NO_PROXY")) < 0 ||
+	     json_array_append_new(names, json_string("no_proxy")) < 0))
 		goto failed;
 	return names;
 failed:
@@ -90,10 +109,16 @@ static json_t *notes_json(const struct settings *s)
 		if (json_array_append_new(notes, json_string(s->notes.v[i])) < 0)
 			goto failed;
 	if (notes && s->private_literal &&
-	    json_array_append_new(notes, json_string("NO_PROXY is not set, so that the listed private address is reached through the proxy")) < 0)
+	    json_array_append_new(
+	            notes,
+	            json_string(
+	                    "NO_PROXY is not set, so that the listed private address is reached through the proxy")) <
+	            0)
 		goto failed;
-	if (notes && json_array_append_new(notes, json_string("srt's proxy reports no hosts, and its token is in bubblewrap's arguments: "
-							      "another local user could use the run's list of hosts")) < 0)
+	if (notes &&
+	    json_array_append_new(
+	            notes, json_string("srt's proxy reports no hosts, and its token is in bubblewrap's arguments: "
+	                               "another local user could use the run's list of hosts")) < 0)
 		goto failed;
 	return notes;
 failed:
@@ -112,30 +137,35 @@ static int check_dirs(const json_t *resolved, const char *live, struct refusal *
 		return refuse(r, "provider_failed", "resolved.run_dir", NULL, "the run's directory is not in %s", live);
 	if (len > SRT_TMPDIR_MAX)
 		return refuse(r, "sandbox_unavailable", live, "export XDG_STATE_HOME=$HOME/.oc",
-			      "%s/t has %zu bytes, and srt's sockets fit in %d: use a shorter state directory", live, len,
-			      SRT_TMPDIR_MAX);
+		              "%s/t has %zu bytes, and srt's sockets fit in %d: use a shorter state directory", live,
+		              len, SRT_TMPDIR_MAX);
 	/* In a directory that the run may write srt would leave its placeholders, and start in it. */
-	json_array_foreach(json_object_get(resolved, "write"), i, e)
-		if (text_of(e, "path") && path_within(text_of(e, "path"), live))
-			return refuse(r, "sandbox_denied", text_of(e, "path"), NULL,
-				      "the write grant %s reaches the run's own directories", text_of(e, "path"));
+	json_array_foreach(
+	        json_object_get(resolved, "write"), i,
+	        e) if (text_of(e, "path") &&
+	               path_within(text_of(e, "path"),
+	                           live)) return refuse(r, "sandbox_denied", text_of(e, "path"), NULL,
+	                                                "the write grant %s reaches the run's own directories",
+	                                                text_of(e, "path"));
 	return 0;
 }
 
-json_t *launch_plan(const struct srt *srt, const json_t *resolved, const char *guest, const char *live, struct refusal *r)
+json_t *launch_plan(const struct srt *srt, const json_t *resolved, const char *guest, const char *live,
+                    struct refusal *r)
 {
 	struct settings s = { 0 };
 	json_t *plan = NULL;
 
 	if (geteuid() == 0) {
-		refuse(r, "sandbox_unavailable", "root", "run as an ordinary user: su - USER", "srt is no sandbox for root");
+		refuse(r, "sandbox_unavailable", "root", "run as an ordinary user: su - USER",
+		       "srt is no sandbox for root");
 		return NULL;
 	}
 	if (check_dirs(resolved, live, r) == 0 && settings_make(srt, resolved, guest, live, &s, r) == 0) {
 		plan = json_pack("{s:o, s:o, s:o, s:o, s:{s:s}, s:o, s:o}", "identity", srt_identity(srt), "launch",
-				 launch_json(srt, resolved, guest, live, s.text), "guest", guest_json(s.all), "inherit",
-				 inherit_json(s.private_literal), "proxy", "variable", "HTTP_PROXY", "tools",
-				 srt_tools(srt, guest), "notes", notes_json(&s));
+		                 launch_json(srt, resolved, guest, live, s.text), "guest", guest_json(s.all), "inherit",
+		                 inherit_json(s.private_literal), "proxy", "variable", "HTTP_PROXY", "tools",
+		                 srt_tools(srt, guest), "notes", notes_json(&s));
 		if (!plan)
 			no_memory(r);
 	}

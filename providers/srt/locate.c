@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PACKAGE "@anthropic-ai/sandbox-runtime"
+#define PACKAGE      "@anthropic-ai/sandbox-runtime"
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
 #if defined(__x86_64__)
@@ -164,17 +164,18 @@ int locate_package(struct srt *srt, struct refusal *r)
 		found = search_package(srt);
 	if (!found && told && told[0])
 		return refuse(r, "sandbox_unavailable", told, SRT_INSTALL,
-			      "OPEN_CONDUIT_SRT is %s, and srt (%s) is not there", told, PACKAGE);
+		              "OPEN_CONDUIT_SRT is %s, and srt (%s) is not there", told, PACKAGE);
 	if (!found)
 		return refuse(r, "sandbox_unavailable", "srt", SRT_INSTALL,
-			      "srt (%s) is not installed: looked on PATH (%s) and in npm's usual places", PACKAGE,
-			      search_path());
+		              "srt (%s) is not installed: looked on PATH (%s) and in npm's usual places", PACKAGE,
+		              search_path());
 	if (too_old(srt->version, SRT_MINIMUM))
 		return refuse(r, "sandbox_unavailable", srt->package, SRT_INSTALL "@latest",
-			      "srt %s at %s is too old: %s or later is needed", srt->version, srt->package, SRT_MINIMUM);
+		              "srt %s at %s is too old: %s or later is needed", srt->version, srt->package,
+		              SRT_MINIMUM);
 	if (access(srt->cli, R_OK) < 0)
-		return refuse(r, "sandbox_unavailable", srt->cli, SRT_INSTALL, "srt's package is incomplete: %s is missing",
-			      srt->cli);
+		return refuse(r, "sandbox_unavailable", srt->cli, SRT_INSTALL,
+		              "srt's package is incomplete: %s is missing", srt->cli);
 	return 0;
 }
 
@@ -187,7 +188,7 @@ int locate_seccomp(struct srt *srt, struct refusal *r)
 	/* srt would go on without it, in silence, and leave unix sockets open. */
 	if (!is_executable(srt->apply_seccomp))
 		return refuse(r, "sandbox_unavailable", srt->apply_seccomp, SRT_INSTALL,
-			      "srt's seccomp helper is missing: %s", srt->apply_seccomp);
+		              "srt's seccomp helper is missing: %s", srt->apply_seccomp);
 	return 0;
 }
 
@@ -261,8 +262,8 @@ int locate_node(struct srt *srt, struct refusal *r)
 	if (taken > 0)
 		return 0;
 	return refuse(r, "sandbox_unavailable", "node", "npm install -g node@22",
-		      "srt needs Node.js %s or later: %s; looked beside srt and on PATH (%s)", NODE_MINIMUM,
-		      old ? old : "there is none", search_path());
+	              "srt needs Node.js %s or later: %s; looked beside srt and on PATH (%s)", NODE_MINIMUM,
+	              old ? old : "there is none", search_path());
 }
 
 /* ---- the helpers ---- */
@@ -287,7 +288,9 @@ static bool take_programs(struct srt *srt, const char *dir)
 
 static int missing_programs(const struct srt *srt, struct refusal *r)
 {
-	static const char *const packages[PROGRAMS] = { "bubblewrap", "socat", "ripgrep", "bash", "debianutils", "dash" };
+	static const char *const packages[PROGRAMS] = {
+		"bubblewrap", "socat", "ripgrep", "bash", "debianutils", "dash"
+	};
 	cleanup_free char *names = strdup(""), *fix = strdup("sudo apt-get install");
 	const char *first = NULL;
 	int id;
@@ -309,8 +312,8 @@ static int missing_programs(const struct srt *srt, struct refusal *r)
 		return no_memory(r);
 	if (!first)
 		return 0;
-	return refuse(r, "sandbox_unavailable", first, fix, "srt needs what is missing here: %s; looked on PATH (%s)", names,
-		      search_path());
+	return refuse(r, "sandbox_unavailable", first, fix, "srt needs what is missing here: %s; looked on PATH (%s)",
+	              names, search_path());
 }
 
 int locate_programs(struct srt *srt, struct refusal *r)
@@ -376,7 +379,8 @@ static json_t *stamp_of(const char *path)
 
 	if (!path || stat(path, &st) < 0)
 		return json_null();
-	text = format("%lld bytes, %lld.%09ld", (long long)st.st_size, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+	text = format("%lld bytes, %lld.%09ld", (long long)st.st_size, (long long)st.st_mtim.tv_sec,
+	              st.st_mtim.tv_nsec);
 	return string_or_null(text);
 }
 
@@ -390,11 +394,11 @@ static json_t *digest_json(const char *path)
 json_t *srt_identity(const struct srt *srt)
 {
 	cleanup_free char *manifest = srt->package ? format("%s/package.json", srt->package) : NULL;
-	json_t *identity = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "srt", string_or_null(srt->version), "package",
-				     string_or_null(srt->package), "cli_digest", digest_json(srt->cli), "package_digest",
-				     digest_json(manifest), "seccomp_digest", digest_json(srt->apply_seccomp), "node",
-				     string_or_null(srt->node_version), "node_path", string_or_null(srt->node),
-				     "node_stamp", stamp_of(srt->node));
+	json_t *identity = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "srt", string_or_null(srt->version),
+	                             "package", string_or_null(srt->package), "cli_digest", digest_json(srt->cli),
+	                             "package_digest", digest_json(manifest), "seccomp_stamp",
+	                             stamp_of(srt->apply_seccomp), "node", string_or_null(srt->node_version),
+	                             "node_path", string_or_null(srt->node), "node_stamp", stamp_of(srt->node));
 	int id;
 
 	for (id = 0; identity && id < PROGRAMS; id++) {

@@ -5,9 +5,9 @@
 
 #include "util.h"
 
-#define SRT_MINIMUM "0.0.80"
+#define SRT_MINIMUM  "0.0.80"
 #define NODE_MINIMUM "22.12.0"
-#define SRT_INSTALL "npm install -g @anthropic-ai/sandbox-runtime"
+#define SRT_INSTALL  "npm install -g @anthropic-ai/sandbox-runtime"
 
 enum program_id { BWRAP, SOCAT, RG, BASH, WHICH, SH, PROGRAMS };
 struct program {

@@ -20,7 +20,7 @@ static void answer(oc_call *call, json_t *reply, struct refusal *r)
 		(void)oc_call_reply(call, text);
 	else
 		(void)oc_call_refuse(call, r->reason ? r->reason : "provider_failed", r->subject, r->fix,
-				     r->message ? r->message : "out of memory");
+		                     r->message ? r->message : "out of memory");
 	json_decref(reply);
 	refusal_clear(r);
 }
@@ -34,11 +34,13 @@ static json_t *take_params(oc_call *call, struct refusal *r, const char *const *
 
 	for (i = 0; i < n; i++)
 		if (!json_object_get(params, names[i])) {
-			refuse(r, "provider_failed", names[i], NULL, "%s lacks its parameter %s", oc_call_method(call), names[i]);
+			refuse(r, "provider_failed", names[i], NULL, "%s lacks its parameter %s", oc_call_method(call),
+			       names[i]);
 			json_decref(params);
 			return NULL;
 		}
-	json_object_foreach(params, name, value) {
+	json_object_foreach(params, name, value)
+	{
 		for (i = 0; i < n && strcmp(name, names[i]) != 0; i++)
 			;
 		if (i < n && (!strcmp(name, "resolved") ? json_is_object(value) : json_is_string(value)))
@@ -57,7 +59,9 @@ static void on_check(oc_call *call, void *userdata)
 	cleanup_json json_t *params = take_params(call, &r, names, SRT_COUNT(names));
 
 	(void)userdata;
-	answer(call, params ? check_all(text_of(params, "state_dir"), text_of(params, "guest"), text_of(params, "live_dir")) : NULL,
+	answer(call,
+	       params ? check_all(text_of(params, "state_dir"), text_of(params, "guest"), text_of(params, "live_dir"))
+	              : NULL,
 	       &r);
 }
 
@@ -71,7 +75,8 @@ static void on_plan(oc_call *call, void *userdata)
 
 	(void)userdata;
 	if (params && locate(&srt, &r) == 0)
-		plan = launch_plan(&srt, json_object_get(params, "resolved"), text_of(params, "guest"), text_of(params, "live"), &r);
+		plan = launch_plan(&srt, json_object_get(params, "resolved"), text_of(params, "guest"),
+		                   text_of(params, "live"), &r);
 	srt_clear(&srt);
 	answer(call, plan, &r);
 }
@@ -107,8 +112,14 @@ static void on_cleanup(oc_call *call, void *userdata)
 int main(int argc, char **argv)
 {
 	const oc_provider_ops ops = {
-		.size = sizeof(ops), .name = "srt", .version = oc_version(), .kind = "sandbox",
-		.check = on_check, .plan = on_plan, .inspect = on_inspect, .cleanup = on_cleanup,
+		.size = sizeof(ops),
+		.name = "srt",
+		.version = oc_version(),
+		.kind = "sandbox",
+		.check = on_check,
+		.plan = on_plan,
+		.inspect = on_inspect,
+		.cleanup = on_cleanup,
 	};
 	int status;
 
@@ -119,6 +130,6 @@ int main(int argc, char **argv)
 	status = oc_provider_main(&ops, NULL, argc, argv);
 	if (status == 2)
 		fprintf(stderr, "open-conduit-provider-srt: started by hosts, with a socket on descriptors 0 and 1 "
-				"(openconduit-provider(7))\n");
+		                "(openconduit-provider(7))\n");
 	return status;
 }

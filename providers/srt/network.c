@@ -10,11 +10,13 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-static const char *const never_ranges[] = { "0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "192.0.0.0/24", "198.18.0.0/15",
-	"224.0.0.0/4", "240.0.0.0/4", "100.100.100.200", "168.63.129.16", "::", "::1", "fe80::/10", "ff00::/8",
-	"fd00:ec2::/32", "fd20:ce::254" };
-static const char *const private_ranges[] = { "10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7",
-	"fec0::/10" };
+static const char *const never_ranges[] = {
+	"0.0.0.0/8",   "127.0.0.0/8", "169.254.0.0/16",  "192.0.0.0/24",  "198.18.0.0/15",
+	"224.0.0.0/4", "240.0.0.0/4", "100.100.100.200", "168.63.129.16", "::",
+	"::1",         "fe80::/10",   "ff00::/8",        "fd00:ec2::/32", "fd20:ce::254"
+};
+static const char *const private_ranges[] = { "10.0.0.0/8",     "100.64.0.0/10", "172.16.0.0/12",
+	                                      "192.168.0.0/16", "fc00::/7",      "fec0::/10" };
 
 static bool is_address(const char *host)
 {
@@ -29,7 +31,8 @@ static bool is_private(const char *host)
 	unsigned char a[16];
 
 	if (inet_pton(AF_INET, host, a) == 1)
-		return a[0] == 127 || a[0] == 10 || (a[0] == 172 && (a[1] & 0xf0) == 16) || (a[0] == 192 && a[1] == 168);
+		return a[0] == 127 || a[0] == 10 || (a[0] == 172 && (a[1] & 0xf0) == 16) ||
+		       (a[0] == 192 && a[1] == 168);
 	return inet_pton(AF_INET6, host, a) == 1 && !strcmp(host, "::1");
 }
 
@@ -49,7 +52,7 @@ static int check_entry(const char *entry, const char *host, bool wildcard, json_
 		return refuse_entry(r, entry, NULL, "it is no host");
 	if (!strchr(host, '.'))
 		return refuse_entry(r, entry, "write its full name, such as host.example.com, or its address",
-				    "a name needs a dot");
+		                    "a name needs a dot");
 	return 0;
 }
 
@@ -98,13 +101,13 @@ int network_settings(const json_t *resolved, struct network *out, struct list *n
 	out->never = json_array();
 	if (!out->allowed || !out->never || !add_ranges(out->never, never_ranges, SRT_COUNT(never_ranges)))
 		return no_memory(r);
-	json_array_foreach(json_object_get(resolved, "network"), i, e)
-		if (add_entry(out, e, &wildcards, &names, r) < 0)
-			return -1;
+	json_array_foreach(json_object_get(resolved, "network"), i,
+	                   e) if (add_entry(out, e, &wildcards, &names, r) < 0) return -1;
 	if ((wildcards || !names) && !add_ranges(out->never, private_ranges, SRT_COUNT(private_ranges)))
 		return no_memory(r);
 	if (wildcards && names &&
-	    !list_add(notes, "beside a wildcard, a listed name that resolves to a private address is refused unless that address is listed too"))
+	    !list_add(notes, "beside a wildcard, a listed name that resolves to a private address is refused unless "
+	                     "that address is listed too"))
 		return no_memory(r);
 	return 0;
 }

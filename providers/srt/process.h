@@ -9,11 +9,11 @@
 struct process {
 	char *const *argv, *const *envp; /* argv[0] absolute */
 	const char *cwd;
-	const char *file;  /* text for descriptor 3, or NULL */
+	const char *file; /* text for descriptor 3, or NULL */
 	int timeout_ms;
 	/* results */
 	char out[8192], log[8192]; /* cut to fit, always terminated */
-	int status;                /* exit status, 128+n for a signal, -1: not started (errno in `error`) or not in time */
+	int status; /* exit status, 128+n for a signal, -1: not started (errno in `error`) or not in time */
 	int error;
 	bool late;
 	int64_t ms;

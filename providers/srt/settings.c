@@ -56,7 +56,8 @@ static int add_writes(const json_t *resolved, struct list *write, struct refusal
 	bool in_grant = false;
 	size_t i;
 
-	json_array_foreach(json_object_get(resolved, "write"), i, e) {
+	json_array_foreach(json_object_get(resolved, "write"), i, e)
+	{
 		const char *path = text_of(e, "path");
 
 		if (!path || path[0] != '/')
@@ -65,7 +66,8 @@ static int add_writes(const json_t *resolved, struct list *write, struct refusal
 			return refuse(r, "sandbox_config", path, NULL, "srt can't grant writes in %s", path);
 		if (!made_later(resolved, path) && !is_real(path))
 			return refuse(r, "sandbox_denied", path, NULL,
-				      "the write grant %s isn't there, or is reached through a link: srt would drop it", path);
+			              "the write grant %s isn't there, or is reached through a link: srt would drop it",
+			              path);
 		if (!list_add(write, path))
 			return no_memory(r);
 		in_grant = in_grant || (git_path && path_within(path, git_path));
@@ -85,14 +87,16 @@ static int add_readonly(const json_t *resolved, const struct list *write, struct
 	bool tmp_granted = false;
 	size_t i;
 
-	json_array_foreach(json_object_get(resolved, "readonly"), i, e) {
+	json_array_foreach(json_object_get(resolved, "readonly"), i, e)
+	{
 		const char *path = text_of(e, "path");
 
 		if (!path || path[0] != '/')
-			return refuse(r, "provider_failed", "resolved.readonly", NULL, "a read-only entry lacks its path");
+			return refuse(r, "provider_failed", "resolved.readonly", NULL,
+			              "a read-only entry lacks its path");
 		if (!is_real(path))
 			return refuse(r, "sandbox_workspace", path, NULL,
-				      "%s has to be read-only to the run, and it isn't there, or is a link", path);
+			              "%s has to be read-only to the run, and it isn't there, or is a link", path);
 		if (!list_add(readonly, path))
 			return no_memory(r);
 	}
@@ -106,7 +110,7 @@ static int add_readonly(const json_t *resolved, const struct list *write, struct
 static int add_lifts(const struct srt *srt, const char *guest, const char *live, struct list *lifts, struct refusal *r)
 {
 	const char *const inside[] = { srt->vendor, srt->programs[BASH].real, srt->programs[SOCAT].real,
-				       srt->programs[BASH].found, guest };
+		                       srt->programs[BASH].found, guest };
 	cleanup_free char *tmp = format("%s/t", live);
 	size_t i;
 
@@ -122,19 +126,21 @@ static int add_lifts(const struct srt *srt, const char *guest, const char *live,
 static json_t *filesystem_json(const struct hidden *hidden, const struct list *write, const struct list *readonly)
 {
 	return json_pack("{s:o, s:o, s:o, s:o, s:b}", "denyRead", paths_json(&hidden->deny), "allowRead",
-			 paths_json(&hidden->allow), "allowWrite", paths_json(write), "denyWrite", paths_json(readonly),
-			 "allowGitConfig", 0);
+	                 paths_json(&hidden->allow), "allowWrite", paths_json(write), "denyWrite", paths_json(readonly),
+	                 "allowGitConfig", 0);
 }
 
 static json_t *settings_json(const struct srt *srt, bool all, const struct network *n, json_t *filesystem)
 {
-	json_t *network = json_pack("{s:O, s:[], s:b, s:O, s:b}", "allowedDomains", n->allowed, "deniedDomains",
-				    "strictAllowlist", 1, "deniedResolvedAddresses", n->never, "allowAllUnixSockets", all);
+	json_t *network =
+	        json_pack("{s:O, s:[], s:b, s:O, s:b}", "allowedDomains", n->allowed, "deniedDomains",
+	                  "strictAllowlist", 1, "deniedResolvedAddresses", n->never, "allowAllUnixSockets", all);
 
-	return json_pack("{s:o, s:o, s:b, s:b, s:i, s:{s:s}, s:{s:s}, s:s, s:s}", "network", network, "filesystem", filesystem,
-			 "allowNestedUserNamespaces", all, "enableWeakerNestedSandbox", 0, "mandatoryDenySearchDepth", 1,
-			 "ripgrep", "command", srt->programs[RG].real, "seccomp", "applyPath", srt->apply_seccomp,
-			 "bwrapPath", srt->programs[BWRAP].real, "socatPath", srt->programs[SOCAT].real);
+	return json_pack("{s:o, s:o, s:b, s:b, s:i, s:{s:s}, s:{s:s}, s:s, s:s}", "network", network, "filesystem",
+	                 filesystem, "allowNestedUserNamespaces", all, "enableWeakerNestedSandbox", 0,
+	                 "mandatoryDenySearchDepth", 1, "ripgrep", "command", srt->programs[RG].real, "seccomp",
+	                 "applyPath", srt->apply_seccomp, "bwrapPath", srt->programs[BWRAP].real, "socatPath",
+	                 srt->programs[SOCAT].real);
 }
 
 /* The run's TMPDIR is made with the launch; while planning it may not be there, and is hidden with
@@ -153,7 +159,7 @@ static int lift_tmp(const char *live, struct hidden *hidden, struct refusal *r)
 }
 
 int settings_make(const struct srt *srt, const json_t *resolved, const char *guest, const char *live,
-		  struct settings *out, struct refusal *r)
+                  struct settings *out, struct refusal *r)
 {
 	struct list write = { 0 }, readonly = { 0 }, lifts = { 0 };
 	struct hidden hidden = { 0 };

@@ -5,13 +5,13 @@
 #include "locate.h"
 
 struct settings {
-	char *text;           /* srt's settings file */
+	char *text; /* srt's settings file */
 	struct list notes;
-	bool all;             /* "unix_sockets": "all" */
+	bool all; /* "unix_sockets": "all" */
 	bool private_literal;
 };
 int settings_make(const struct srt *srt, const json_t *resolved, const char *guest, const char *live,
-		  struct settings *out, struct refusal *r);
+                  struct settings *out, struct refusal *r);
 void settings_clear(struct settings *s);
 
 #endif

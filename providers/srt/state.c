@@ -78,7 +78,8 @@ int state_cleanup(const char *run, const char *live, struct refusal *r)
 	const char *base = strrchr(live, '/');
 	size_t i;
 
-	if (live[0] != '/' || !run_valid(run) || strcmp(base + 1, run) != 0 || strstr(live, "/../") || strstr(live, "//"))
+	if (live[0] != '/' || !run_valid(run) || strcmp(base + 1, run) != 0 || strstr(live, "/../") ||
+	    strstr(live, "//"))
 		return refuse(r, "provider_failed", live, NULL, "%s is not the directory of run %s", live, run);
 	for (i = 0; i < SRT_COUNT(parts); i++) {
 		cleanup_free char *path = format("%s/%s", live, parts[i]);
@@ -86,7 +87,8 @@ int state_cleanup(const char *run, const char *live, struct refusal *r)
 		if (!path)
 			return no_memory(r);
 		if (tree_empty(path) < 0)
-			return refuse(r, "sandbox_unavailable", path, NULL, "%s can't be emptied: %s", path, strerror(errno));
+			return refuse(r, "sandbox_unavailable", path, NULL, "%s can't be emptied: %s", path,
+			              strerror(errno));
 	}
 	return 0;
 }

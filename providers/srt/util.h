@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #define SRT_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
-#define SRT_COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define SRT_COUNT(a)          (sizeof(a) / sizeof((a)[0]))
 
 struct refusal {
 	const char *reason; /* static */
@@ -16,7 +16,7 @@ struct refusal {
 };
 /* Always -1, so that `return refuse(…)` reads as one step.  Only the first one is kept. */
 int refuse(struct refusal *r, const char *reason, const char *subject, const char *fix, const char *fmt, ...)
-	SRT_PRINTF(5, 6);
+        SRT_PRINTF(5, 6);
 int no_memory(struct refusal *r);
 void refusal_clear(struct refusal *r);
 
@@ -40,8 +40,8 @@ char *path_parent(const char *path);
 bool is_dir(const char *path);        /* a directory, itself no link */
 bool is_executable(const char *path); /* a regular file that may be executed; links followed */
 
-char *read_small(const char *path, size_t max);          /* new text, or NULL */
-json_t *read_json(const char *path);                     /* new object, or NULL */
+char *read_small(const char *path, size_t max);             /* new text, or NULL */
+json_t *read_json(const char *path);                        /* new object, or NULL */
 const char *text_of(const json_t *object, const char *key); /* borrowed or NULL */
 
 /* "sha256:…" of a file of at most 16 MiB, or NULL. */

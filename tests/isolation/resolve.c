@@ -25,8 +25,10 @@ static void questions(const json_t *resolved)
 		if (!path)
 			continue;
 		*path++ = '\0';
-		puts((strcmp(line, "write") ? oc_resolved_read(resolved, path) : oc_resolved_write(resolved, path)).allowed ?
-			     "true" : "false");
+		puts((strcmp(line, "write") ? oc_resolved_read(resolved, path) : oc_resolved_write(resolved, path))
+		                     .allowed
+		             ? "true"
+		             : "false");
 	}
 }
 
@@ -34,8 +36,10 @@ int main(int argc, char **argv)
 {
 	char *environ_v[] = { NULL, NULL }, path[] = "PATH=/usr/bin:/bin";
 	struct oc_strv tools;
-	struct oc_resolve_input in = { .environ = environ_v, .tools = &tools, .config_dir = "/nonexistent/config",
-				       .libexec_dir = "/usr/libexec/open-conduit" };
+	struct oc_resolve_input in = { .environ = environ_v,
+		                       .tools = &tools,
+		                       .config_dir = "/nonexistent/config",
+		                       .libexec_dir = "/usr/libexec/open-conduit" };
 	json_t *resolved = NULL;
 	oc_policy *policy = NULL;
 	oc_error *err = NULL;

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HELLO "\"result\":{\"protocol\":1,\"name\":\"faulty\",\"version\":\"9\",\"kind\":\"sandbox\",\"methods\":[\"plan\"]}"
+#define HELLO                                                                                                          \
+	"\"result\":{\"protocol\":1,\"name\":\"faulty\",\"version\":\"9\",\"kind\":\"sandbox\",\"methods\":[\"plan\"]" \
+	"}"
 
 static const char *fault;
 static char line[1 << 16];
@@ -93,11 +95,14 @@ static void greet(long id)
 	if (is("die-at-hello"))
 		_exit(7);
 	if (is("other-protocol"))
-		answer(id, "\"result\":{\"protocol\":2,\"name\":\"faulty\",\"version\":\"9\",\"kind\":\"sandbox\",\"methods\":[]}");
+		answer(id, "\"result\":{\"protocol\":2,\"name\":\"faulty\",\"version\":\"9\",\"kind\":\"sandbox\","
+		           "\"methods\":[]}");
 	else if (is("other-name"))
-		answer(id, "\"result\":{\"protocol\":1,\"name\":\"srt\",\"version\":\"9\",\"kind\":\"sandbox\",\"methods\":[]}");
+		answer(id, "\"result\":{\"protocol\":1,\"name\":\"srt\",\"version\":\"9\",\"kind\":\"sandbox\","
+		           "\"methods\":[]}");
 	else if (is("unknown-field"))
-		answer(id, "\"result\":{\"protocol\":1,\"name\":\"faulty\",\"version\":\"9\",\"kind\":\"sandbox\",\"methods\":[],\"x\":1}");
+		answer(id, "\"result\":{\"protocol\":1,\"name\":\"faulty\",\"version\":\"9\",\"kind\":\"sandbox\","
+		           "\"methods\":[],\"x\":1}");
 	else
 		answer(id, HELLO);
 }
@@ -137,9 +142,11 @@ static void serve(long id)
 	else if (is("null"))
 		answer(id, "\"result\":null");
 	else if (is("strange-reason"))
-		answer(id, "\"error\":{\"code\":-32000,\"message\":\"m\",\"data\":{\"reason\":\"because\",\"subject\":null,\"message\":\"m\",\"fix\":null,\"code\":-6,\"errno\":0}}");
+		answer(id, "\"error\":{\"code\":-32000,\"message\":\"m\",\"data\":{\"reason\":\"because\",\"subject\":"
+		           "null,\"message\":\"m\",\"fix\":null,\"code\":-6,\"errno\":0}}");
 	else if (is("refuse"))
-		answer(id, "\"error\":{\"code\":-32000,\"message\":\"m\",\"data\":{\"reason\":\"sandbox_config\",\"subject\":\"s\",\"message\":\"m\",\"fix\":\"f\",\"code\":-6,\"errno\":0}}");
+		answer(id, "\"error\":{\"code\":-32000,\"message\":\"m\",\"data\":{\"reason\":\"sandbox_config\","
+		           "\"subject\":\"s\",\"message\":\"m\",\"fix\":\"f\",\"code\":-6,\"errno\":0}}");
 	else
 		answer(id, "\"result\":{\"fine\":true}");
 	if (is("twice"))

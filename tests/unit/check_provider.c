@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The host's side of a provider against one that misbehaves: every fault ends in an answer within its
  * time, says what happened, and leaves no process and no descriptor behind. */
+#include <fcntl.h>
 #include <openconduit/context.h>
 #include <openconduit/error.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,12 +96,24 @@ static void no_child_left(void)
 static const struct fault {
 	const char *name, *says;
 } faults[] = {
-	{ "die-at-start", "status 6" }, { "die-at-hello", "status 7" }, { "die", "status 3" },
-	{ "die-talking", "no more \\x1b[31mmemory" }, { "kill", "signal 9" }, { "hang", "in time" },
-	{ "flood-and-die", "last words" }, { "half", "" }, { "huge", "broke the protocol" },
-	{ "garbage", "broke the protocol" }, { "notify", "nobody asked for" }, { "duplicate-keys", "broke the protocol" },
-	{ "not-an-object", "no object" }, { "null", "no object" }, { "other-protocol", "something else" },
-	{ "other-name", "something else" }, { "unknown-field", "something else" }, { "strange-reason", "known reason" },
+	{ "die-at-start", "status 6" },
+	{ "die-at-hello", "status 7" },
+	{ "die", "status 3" },
+	{ "die-talking", "no more \\x1b[31mmemory" },
+	{ "kill", "signal 9" },
+	{ "hang", "in time" },
+	{ "flood-and-die", "last words" },
+	{ "half", "" },
+	{ "huge", "broke the protocol" },
+	{ "garbage", "broke the protocol" },
+	{ "notify", "nobody asked for" },
+	{ "duplicate-keys", "broke the protocol" },
+	{ "not-an-object", "no object" },
+	{ "null", "no object" },
+	{ "other-protocol", "something else" },
+	{ "other-name", "something else" },
+	{ "unknown-field", "something else" },
+	{ "strange-reason", "known reason" },
 };
 
 START_TEST(test_fault)
