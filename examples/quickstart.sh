@@ -8,7 +8,7 @@
 # has the same sandbox try eight forbidden things, each of which is first done outside to show that it can be done, and
 # prints what was granted, what was refused, what each probe measured and how long it took.
 # Started as root it makes and uses the ordinary user oc-test: nothing of Open Conduit runs as root.
-# All it makes lies in one folder, which it names at the end.
+# All it makes lies in two folders, which it names at the end.
 set -u
 set -o pipefail
 umask 022
@@ -76,9 +76,17 @@ printf '   %s\n' "$work/prefix/bin/open-conduit"
 
 # A home, a project and things of this machine worth protecting, all made for this; nobody's real key is touched.
 demo=$work/demo
-home=$demo/home
-project=$demo/project
-as_user rm -rf "$demo"
+home=$OC_USER_HOME/oc-demo
+project=$home/project
+as_user rm -rf "$demo" "$home"
+as_user mkdir "$demo"
+# The sockets of srt need a short path; where the home's is long, the state goes elsewhere.
+state=$home/.local/state
+if [ "${#state}" -gt 40 ]; then
+	state=/var/tmp/oc-demo-$(id -u "$OC_USER")
+	as_user rm -rf "$state"
+	as_user mkdir -m 700 "$state" || die "Can't make $state."
+fi
 as_user bash -s "$home" "$project" <<'MAKE'
 set -e
 home=$1 project=$2
@@ -98,7 +106,7 @@ MAKE
 conduit()
 {
 	# shellcheck disable=SC2016 # constants for the inner shell
-	as_user env "HOME=$home" sh -c 'cd "$1" && shift && exec "$@"' - "$project" "$work/prefix/bin/open-conduit" "$@"
+	as_user env "HOME=$home" "XDG_STATE_HOME=$state" sh -c 'cd "$1" && shift && exec "$@"' - "$project" "$work/prefix/bin/open-conduit" "$@"
 }
 
 part '3. A confined command edits a file'
@@ -123,7 +131,7 @@ trap 'kill "$outside" 2>/dev/null' EXIT
 read -r -t 20 -u "${OUTSIDE[0]}" port pid || die 'The program to be protected did not start.'
 settings=$demo/attempts.json
 as_user tee "$settings" >/dev/null <<JSON
-{"home": "$home", "project": "$project", "state": "$home/.local/state/open-conduit",
+{"home": "$home", "project": "$project", "state": "$state/open-conduit",
  "port": $port, "pid": $pid, "socket": "$demo/host.sock"}
 JSON
 # count: "connections to the port, to the socket, signals" so far.
@@ -156,14 +164,14 @@ fi
 conduit runs get --json "$run" </dev/null | as_user tee "$demo/run.json" >/dev/null
 took 'reading the record'
 
-as_user python3 "$source/examples/quickstart/report.py" "$demo" "$before" "$after" "$bold" "$green" "$red" "$plain"
+as_user python3 "$source/examples/quickstart/report.py" "$demo" "$home" "$before" "$after" "$bold" "$green" "$red" "$plain"
 verdict=$?
 
 part '8. How long each part took'
 printf '%s\n' "${times[@]}"
 part 'Where things are'
-printf '   the program     %s\n   this record     HOME=%s %s runs get %s\n   to remove all   rm -rf %s\n' \
-	"$work/prefix/bin/open-conduit" "$home" "$work/prefix/bin/open-conduit" "$run" "$work"
+printf '   the program     %s\n   this record     XDG_STATE_HOME=%s %s runs get %s\n   to remove all   rm -rf %s %s\n' \
+	"$work/prefix/bin/open-conduit" "$state" "$work/prefix/bin/open-conduit" "$run" "$work" "$home"
 if [ "$verdict" != 0 ]; then
 	printf '\n%sNot everything went as it should: see above.%s\n' "$red" "$plain"
 	exit 1

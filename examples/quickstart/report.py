@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""report.py FOLDER BEFORE AFTER BOLD GREEN RED PLAIN: what quickstart.sh found, for a person.
+"""report.py FOLDER HOME BEFORE AFTER BOLD GREEN RED PLAIN: what quickstart.sh found, for a person.
 
 FOLDER holds control.txt and confined.txt (the attempts outside and inside) and run.json (the record, as
 `open-conduit runs get --json` gives it).  BEFORE and AFTER say how often what is outside was reached.  Fails unless
@@ -8,7 +8,7 @@ import json
 import os
 import sys
 
-folder, before, after, bold, green, red, plain = sys.argv[1:8]
+folder, home, before, after, bold, green, red, plain = sys.argv[1:9]
 good = True
 
 
@@ -40,7 +40,7 @@ def show_attempts():
         complain("%d attempts were made, not eight" % len(control))
     ours = "control" if before == after else None
     print("   what is outside was reached (port, socket, signals): before %s, after %s" % (before, after))
-    with open(os.path.join(folder, "home", ".bashrc"), encoding="utf-8") as file:
+    with open(os.path.join(home, ".bashrc"), encoding="utf-8") as file:
         planted = "planted" in file.read()
     if not ours or planted:
         complain("something of the confined run arrived outside")
@@ -55,7 +55,6 @@ def listed(title, rows):
 
 def show_policy(run):
     resolved = run["plan"]["resolved"]
-    home = os.path.join(folder, "home")
 
     def short(path):
         return path.replace(home, "~", 1) if path.startswith(home) else path
