@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/fault.h"
@@ -27,6 +28,17 @@ static void report(int fd, oc_error *error)
 	oc_buf_free(&text);
 }
 
+/* The scan holds a descriptor a level and thread. */
+static void all_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
 static void child(const struct oc_guard *g, int out)
 {
 	struct oc_plan_view plan;
@@ -35,6 +47,7 @@ static void child(const struct oc_guard *g, int out)
 
 	/* High first, then low: neither may be closed by the other's arrival. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	all_descriptors();
 	out = fcntl(out, F_DUPFD_CLOEXEC, 64);
 	run_dir = fcntl(g->run_dir, F_DUPFD_CLOEXEC, 64);
 	if (out < 0 || run_dir < 0 || dup2(out, 3) < 0 || dup2(run_dir, 4) < 0 || oc_os_close_from(5) < 0)

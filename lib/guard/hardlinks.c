@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One walk over every write grant with one open directory a level, no link followed.  Regular files are the only entries
+/* A walk over every write grant by descriptors, no link followed, shared between a few threads: almost all of the time goes
+ * into the kernel's stat.  A directory found is handed over as long as few are waiting, else walked at once, so that the
+ * number of open descriptors stays bounded.  Regular files are the only entries
  * that are stat'ed, and only files with more than one link are remembered.  Directories are remembered by device and inode,
  * so nested grants and bind mounts are counted once and a mount of an ancestor ends.  Mounts beneath a grant are entered:
  * the sandbox shows them too, and a link in there is as good as any other. */
@@ -8,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,6 +24,8 @@
 #define DIRENTS 65536u
 #define DEPTH_MAX 512u
 #define SAID_MAX 20u
+#define QUEUE 64u
+#define THREADS_MAX 4
 
 struct slot {
 	uint64_t dev, ino;
@@ -37,13 +42,27 @@ struct level {
 	size_t at, len;  /* in dirents */
 	unsigned char *dirents;
 };
+struct work {
+	int fd;
+	char *path;
+};
 struct oc_hardlinks {
-	struct table table;
 	uint64_t entries, max_entries;
+	const char *grant;
+	pthread_mutex_t lock; /* for all below */
+	pthread_cond_t news;
+	struct table table;
+	struct work queue[QUEUE];
+	unsigned queued, busy;
+	bool stop;
+	oc_error *error;
+};
+/* One thread's part. */
+struct walker {
+	struct oc_hardlinks *h;
 	struct oc_buf path;
 	struct level *levels;
 	unsigned depth, n_levels;
-	const char *grant;
 };
 struct entry {
 	uint64_t ino;
@@ -107,26 +126,15 @@ int oc_hardlinks_new(uint64_t max_entries, struct oc_hardlinks **out, oc_error *
 {
 	struct oc_hardlinks *h = calloc(1, sizeof(*h));
 
-	if (!h)
-		return oc_nomem(err);
-	h->max_entries = max_entries;
-	oc_buf_init(&h->path, 1u << 20);
-	h->levels = calloc(DEPTH_MAX, sizeof(*h->levels));
-	if (!h->levels || grow(&h->table) < 0) {
-		oc_hardlinks_free(h);
+	if (!h || grow(&h->table) < 0) {
+		free(h);
 		return oc_nomem(err);
 	}
+	h->max_entries = max_entries;
+	pthread_mutex_init(&h->lock, NULL);
+	pthread_cond_init(&h->news, NULL);
 	*out = h;
 	return 0;
-}
-
-static void ascend(struct oc_hardlinks *h)
-{
-	struct level *l = &h->levels[--h->depth];
-
-	l->fd = oc_close(l->fd);
-	h->path.len = l->path_len;
-	h->path.data[h->path.len] = '\0';
 }
 
 void oc_hardlinks_free(struct oc_hardlinks *h)
@@ -135,43 +143,73 @@ void oc_hardlinks_free(struct oc_hardlinks *h)
 
 	if (!h)
 		return;
-	while (h->depth)
-		ascend(h);
-	for (i = 0; i < h->n_levels; i++)
-		free(h->levels[i].dirents);
 	for (i = 0; i < h->table.cap; i++)
 		if (h->table.v[i].path != walked)
 			free(h->table.v[i].path);
 	free(h->table.v);
-	free(h->levels);
-	oc_buf_free(&h->path);
+	pthread_cond_destroy(&h->news);
+	pthread_mutex_destroy(&h->lock);
 	free(h);
 }
 
-static int cant(struct oc_hardlinks *h, int errnum, oc_error **err)
+static void cut(struct walker *w, size_t len)
 {
-	return oc_refuse(err, "sandbox_denied", h->path.data, "Make it readable (chmod u+rx), or grant less",
-			 "%s can't be checked for hard links to files outside it: %s", h->path.data, strerror(errnum));
+	w->path.len = len;
+	w->path.data[len] = '\0';
 }
 
-static int count_file(struct oc_hardlinks *h, const char *name, const struct stat *st, oc_error **err)
+static void ascend(struct walker *w)
+{
+	struct level *l = &w->levels[--w->depth];
+
+	l->fd = oc_close(l->fd);
+	cut(w, l->path_len);
+}
+
+static int walker_init(struct walker *w, struct oc_hardlinks *h)
+{
+	memset(w, 0, sizeof(*w));
+	w->h = h;
+	oc_buf_init(&w->path, 1u << 20);
+	w->levels = calloc(DEPTH_MAX, sizeof(*w->levels));
+	return w->levels ? 0 : OC_ENOMEM;
+}
+
+static void walker_free(struct walker *w)
+{
+	unsigned i;
+
+	while (w->depth)
+		ascend(w);
+	for (i = 0; i < w->n_levels; i++)
+		free(w->levels[i].dirents);
+	free(w->levels);
+	oc_buf_free(&w->path);
+}
+
+static int cant(struct walker *w, int errnum, oc_error **err)
+{
+	return oc_refuse(err, "sandbox_denied", w->path.data, "Make it readable (chmod u+rx), or grant less",
+			 "%s can't be checked for hard links to files outside it: %s", w->path.data, strerror(errnum));
+}
+
+static int count_locked(struct walker *w, const char *name, const struct stat *st)
 {
 	bool fresh;
-	char *path = NULL;
-	struct slot *s = note(&h->table, st->st_dev, st->st_ino, (uint32_t)st->st_nlink, walked, &fresh);
+	struct slot *s = note(&w->h->table, st->st_dev, st->st_ino, (uint32_t)st->st_nlink, walked, &fresh);
 
 	if (!s)
-		return oc_nomem(err);
+		return OC_ENOMEM;
 	if (fresh) {
-		size_t len = h->path.len;
+		size_t len = w->path.len;
+		char *path;
 
-		if (*name && (oc_buf_puts(&h->path, "/") < 0 || oc_buf_puts(&h->path, name) < 0))
-			return oc_nomem(err);
-		path = strdup(h->path.data);
-		h->path.len = len;
-		h->path.data[len] = '\0';
+		if (*name && (oc_buf_puts(&w->path, "/") < 0 || oc_buf_puts(&w->path, name) < 0))
+			return OC_ENOMEM;
+		path = strdup(w->path.data);
+		cut(w, len);
 		if (!path)
-			return oc_nomem(err);
+			return OC_ENOMEM;
 		s->path = path;
 	}
 	s->seen++;
@@ -180,127 +218,257 @@ static int count_file(struct oc_hardlinks *h, const char *name, const struct sta
 	return 0;
 }
 
-/* Go into the directory that fd is (taken); already walked: nothing to do. */
-static int descend(struct oc_hardlinks *h, int fd, size_t parent_len, oc_error **err)
+static int count_file(struct walker *w, const char *name, const struct stat *st, oc_error **err)
 {
-	struct level *l = &h->levels[h->depth];
-	struct stat st;
-	bool fresh;
+	int rc;
 
-	if (fstat(fd, &st) < 0 || !note(&h->table, st.st_dev, st.st_ino, 0, walked, &fresh)) {
-		close(fd);
-		return oc_fail(err, OC_EIO, errno, "Can't look at %s: %s", h->path.data, strerror(errno));
+	pthread_mutex_lock(&w->h->lock);
+	rc = count_locked(w, name, st);
+	pthread_mutex_unlock(&w->h->lock);
+	return rc < 0 ? oc_nomem(err) : 0;
+}
+
+/* 1: handed over (fd is taken); 0: walk it yourself; -1: it was walked already; negative code: no memory. */
+static int hand_over(struct walker *w, int fd, const struct stat *st)
+{
+	struct oc_hardlinks *h = w->h;
+	bool fresh;
+	int rc = 0;
+
+	pthread_mutex_lock(&h->lock);
+	if (!note(&h->table, st->st_dev, st->st_ino, 0, walked, &fresh)) {
+		rc = OC_ENOMEM;
+	} else if (!fresh) {
+		rc = -1;
+	} else if (h->queued < QUEUE) {
+		char *path = strdup(w->path.data);
+
+		if (path) {
+			h->queue[h->queued++] = (struct work){ fd, path };
+			pthread_cond_signal(&h->news);
+			rc = 1;
+		}
 	}
-	if (!fresh) {
+	pthread_mutex_unlock(&h->lock);
+	return rc;
+}
+
+static int descend(struct walker *w, int fd, size_t parent_len, oc_error **err)
+{
+	struct level *l = &w->levels[w->depth];
+
+	if (w->depth == DEPTH_MAX) {
 		close(fd);
-		h->path.len = parent_len;
-		h->path.data[parent_len] = '\0';
-		return 0;
+		return cant(w, ELOOP, err);
 	}
-	if (h->depth == h->n_levels) {
+	if (w->depth == w->n_levels) {
 		l->dirents = malloc(DIRENTS);
 		if (!l->dirents) {
 			close(fd);
 			return oc_nomem(err);
 		}
-		h->n_levels++;
+		w->n_levels++;
 	}
 	l->fd = fd;
 	l->path_len = parent_len;
 	l->at = l->len = 0;
-	h->depth++;
+	w->depth++;
 	return 0;
 }
 
+/* Go into the directory that fd is (taken), whose name is at the end of the path. */
+static int found_directory(struct walker *w, int fd, size_t parent_len, oc_error **err)
+{
+	struct stat st;
+	int rc;
+
+	if (fstat(fd, &st) < 0) {
+		rc = errno;
+		close(fd);
+		return cant(w, rc, err);
+	}
+	rc = hand_over(w, fd, &st);
+	if (rc == 0)
+		return descend(w, fd, parent_len, err);
+	if (rc < 0)
+		close(fd);
+	cut(w, parent_len);
+	return rc < -1 ? oc_nomem(err) : 0;
+}
+
 /* A directory that we may not list: harmless only where the run can't enter it either. */
-static int closed_directory(struct oc_hardlinks *h, int dir, const char *name, int errnum, oc_error **err)
+static int closed_directory(struct walker *w, int dir, const char *name, int errnum, oc_error **err)
 {
 	struct stat st;
 
 	if (errnum == EACCES && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid != geteuid() &&
 	    faccessat(dir, name, X_OK, AT_EACCESS) < 0)
 		return 0;
-	return cant(h, errnum, err);
+	return cant(w, errnum, err);
 }
 
-static int enter(struct oc_hardlinks *h, int dir, const char *name, oc_error **err)
+static int enter(struct walker *w, int dir, const char *name, oc_error **err)
 {
-	size_t len = h->path.len;
+	size_t len = w->path.len;
 	int fd, rc = 0;
 
-	if (oc_buf_puts(&h->path, "/") < 0 || oc_buf_puts(&h->path, name) < 0)
-		return oc_fail(err, OC_ELIMIT, 0, "The path of %s is too long", h->path.data);
-	if (h->depth == DEPTH_MAX)
-		return cant(h, ELOOP, err);
+	if (oc_buf_puts(&w->path, "/") < 0 || oc_buf_puts(&w->path, name) < 0)
+		return oc_refuse(err, "sandbox_denied", w->h->grant, "Remove it, or grant less",
+				 "%s holds directories too deep to be checked for hard links", w->h->grant);
 	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	if (fd >= 0)
-		return descend(h, fd, len, err);
+		return found_directory(w, fd, len, err);
 	/* Gone or another kind of thing by now: then it is not a directory to walk. */
 	if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
-		rc = closed_directory(h, dir, name, errno, err);
-	h->path.len = len;
-	h->path.data[len] = '\0';
+		rc = closed_directory(w, dir, name, errno, err);
+	cut(w, len);
 	return rc;
 }
 
-static int look(struct oc_hardlinks *h, const struct level *l, const struct entry *d, oc_error **err)
+static int look(struct walker *w, const struct level *l, const struct entry *d, oc_error **err)
 {
 	struct stat st;
 
-	if (++h->entries > h->max_entries)
-		return oc_refuse(err, "sandbox_denied", h->grant, "Grant a smaller directory",
-				 "%s holds more than %llu entries: it can't be checked for hard links", h->grant,
-				 (unsigned long long)h->max_entries);
 	if (d->type == DT_DIR)
-		return enter(h, l->fd, d->name, err);
+		return enter(w, l->fd, d->name, err);
 	if (d->type != DT_REG && d->type != DT_UNKNOWN)
 		return 0;
 	if (fstatat(l->fd, d->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : cant(h, errno, err);
+		return errno == ENOENT ? 0 : cant(w, errno, err);
 	if (S_ISDIR(st.st_mode))
-		return enter(h, l->fd, d->name, err);
+		return enter(w, l->fd, d->name, err);
 	if (!S_ISREG(st.st_mode) || st.st_nlink < 2)
 		return 0;
-	return count_file(h, d->name, &st, err);
+	return count_file(w, d->name, &st, err);
 }
 
-static int fill(struct oc_hardlinks *h, struct level *l, oc_error **err)
+static int fill(struct walker *w, struct level *l, oc_error **err)
 {
 	long n = syscall(SYS_getdents64, l->fd, l->dirents, DIRENTS);
 
 	if (n < 0 && errno != ENOENT)
-		return cant(h, errno, err);
+		return cant(w, errno, err);
 	l->at = 0;
 	l->len = n < 0 ? 0 : (size_t)n;
 	return 0;
 }
 
-static int walk(struct oc_hardlinks *h, oc_error **err)
+static int count_entry(struct walker *w, oc_error **err)
 {
-	while (h->depth) {
-		struct level *l = &h->levels[h->depth - 1];
+	if (__atomic_add_fetch(&w->h->entries, 1, __ATOMIC_RELAXED) <= w->h->max_entries)
+		return 0;
+	return oc_refuse(err, "sandbox_denied", w->h->grant, "Grant a smaller directory",
+			 "%s holds more than %llu entries: it can't be checked for hard links", w->h->grant,
+			 (unsigned long long)w->h->max_entries);
+}
+
+static int walk(struct walker *w, oc_error **err)
+{
+	while (w->depth && !__atomic_load_n(&w->h->stop, __ATOMIC_RELAXED)) {
+		struct level *l = &w->levels[w->depth - 1];
 		const struct entry *d;
-		int rc = l->at == l->len ? fill(h, l, err) : 0;
+		int rc = l->at == l->len ? fill(w, l, err) : 0;
 
 		if (rc < 0)
 			return rc;
 		if (!l->len) {
-			ascend(h);
+			ascend(w);
 			continue;
 		}
 		d = (const void *)(l->dirents + l->at);
 		l->at += d->reclen;
 		if (d->name[0] == '.' && (!d->name[1] || (d->name[1] == '.' && !d->name[2])))
 			continue;
-		rc = look(h, l, d, err);
+		rc = count_entry(w, err);
+		rc = rc < 0 ? rc : look(w, l, d, err);
 		if (rc < 0)
 			return rc;
 	}
 	return 0;
 }
 
+static int walk_one(struct walker *w, const struct work *work, oc_error **err)
+{
+	int rc;
+
+	w->path.len = 0;
+	rc = oc_buf_puts(&w->path, work->path);
+	if (rc < 0) {
+		close(work->fd);
+		return oc_nomem(err);
+	}
+	rc = descend(w, work->fd, w->path.len, err);
+	rc = rc < 0 ? rc : walk(w, err);
+	while (w->depth)
+		ascend(w);
+	return rc;
+}
+
+/* Until there is nothing left, or one of us failed. */
+static void *run(void *userdata)
+{
+	struct oc_hardlinks *h = userdata;
+	struct walker w;
+	oc_error *error = NULL;
+	int rc = walker_init(&w, h);
+
+	pthread_mutex_lock(&h->lock);
+	while (rc == 0 && !h->stop && (h->queued || h->busy)) {
+		struct work work;
+
+		if (!h->queued) {
+			pthread_cond_wait(&h->news, &h->lock);
+			continue;
+		}
+		work = h->queue[--h->queued];
+		h->busy++;
+		pthread_mutex_unlock(&h->lock);
+		rc = walk_one(&w, &work, &error);
+		free(work.path);
+		pthread_mutex_lock(&h->lock);
+		h->busy--;
+	}
+	if (rc < 0) {
+		__atomic_store_n(&h->stop, true, __ATOMIC_RELAXED);
+		if (!error)
+			(void)oc_nomem(&error);
+		if (!h->error)
+			h->error = oc_steal(error);
+	}
+	pthread_cond_broadcast(&h->news);
+	pthread_mutex_unlock(&h->lock);
+	oc_error_free(error);
+	walker_free(&w);
+	return NULL;
+}
+
+/* What is queued, with as many threads as there are processors, and this one. */
+static int run_all(struct oc_hardlinks *h, oc_error **err)
+{
+	pthread_t threads[THREADS_MAX];
+	long want = OC_MIN(sysconf(_SC_NPROCESSORS_ONLN), (long)THREADS_MAX);
+	int n = 0;
+
+	while (n + 1 < want && pthread_create(&threads[n], NULL, run, h) == 0)
+		n++;
+	run(h);
+	while (n)
+		pthread_join(threads[--n], NULL);
+	while (h->queued) {
+		close(h->queue[--h->queued].fd);
+		free(h->queue[h->queued].path);
+	}
+	if (!h->error)
+		return 0;
+	if (err)
+		*err = oc_steal(h->error);
+	else
+		oc_error_free(oc_steal(h->error));
+	return OC_EREFUSED;
+}
+
 /* A file granted by itself; one whose directory was walked is counted already. */
-static int scan_file(struct oc_hardlinks *h, const char *path, const struct stat *st, oc_error **err)
+static int scan_file(struct walker *w, const char *path, const struct stat *st, oc_error **err)
 {
 	oc_cleanup(oc_freep) char *parent = oc_path_parent(path);
 	struct stat dir;
@@ -310,33 +478,41 @@ static int scan_file(struct oc_hardlinks *h, const char *path, const struct stat
 	if (!S_ISREG(st->st_mode) || st->st_nlink < 2)
 		return 0;
 	if (stat(parent, &dir) < 0)
-		return cant(h, errno, err);
-	if (find(&h->table, dir.st_dev, dir.st_ino, true)->path)
+		return cant(w, errno, err);
+	if (find(&w->h->table, dir.st_dev, dir.st_ino, true)->path)
 		return 0;
-	return count_file(h, "", st, err);
+	return count_file(w, "", st, err);
+}
+
+static int scan(struct walker *w, const char *path, oc_error **err)
+{
+	struct stat st;
+	int fd, rc = oc_buf_puts(&w->path, path);
+
+	if (rc < 0)
+		return oc_nomem(err);
+	if (lstat(path, &st) < 0)
+		return cant(w, errno, err);
+	if (!S_ISDIR(st.st_mode))
+		return scan_file(w, path, &st, err);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return cant(w, errno, err);
+	/* The queue is empty, so it is handed over, unless a grant around it brought us here already. */
+	rc = found_directory(w, fd, 0, err);
+	return rc < 0 ? rc : run_all(w->h, err);
 }
 
 int oc_hardlinks_scan(struct oc_hardlinks *h, const char *path, oc_error **err)
 {
-	int fd, rc;
-	struct stat st;
+	struct walker w;
+	int rc = walker_init(&w, h);
 
-	h->grant = path;
-	h->path.len = 0;
-	if (oc_buf_puts(&h->path, path) < 0)
+	if (rc < 0)
 		return oc_nomem(err);
-	if (lstat(path, &st) < 0)
-		return cant(h, errno, err);
-	if (!S_ISDIR(st.st_mode))
-		return scan_file(h, path, &st, err);
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return cant(h, errno, err);
-	rc = descend(h, fd, h->path.len, err);
-	if (rc == 0)
-		rc = walk(h, err);
-	while (h->depth)
-		ascend(h);
+	h->grant = path;
+	rc = scan(&w, path, err);
+	walker_free(&w);
 	return rc;
 }
 
