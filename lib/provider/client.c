@@ -21,15 +21,13 @@
 #include "base/fd.h"
 #include "base/os.h"
 #include "base/sha256.h"
-#include "base/utf8.h"
 #include "loop/child.h"
 #include "provider/find.h"
+#include "provider/log.h"
 
 #define INITIALIZE_MS 10000
 #define LINGER_MS     500
 #define HANGUP_MS     200
-#define LOG_KEEP      2048u  /* what a message can show of the log */
-#define LOG_BUDGET    65536u /* read per dispatch, so that a flood starves nobody */
 #define CALLS_MAX     64
 
 enum state { IDLE, STARTING, READY, ENDING };
@@ -52,20 +50,16 @@ struct oc_provider {
 	char digest[OC_DIGEST_SIZE];
 	enum state state;
 	struct oc_conn *conn;
-	struct oc_source *child_source, *log_source, *linger;
+	struct oc_source *child_source, *linger;
 	pid_t pid;
-	int pidfd, log_fd; /* pidfd: our own copy, for signals; the loop has another */
-	char log[LOG_KEEP];
-	size_t log_len;
-	size_t log_shown;
+	int pidfd; /* pidfd: our own copy, for signals; the loop has another */
+	struct oc_provider_log log;
 	/* for initialize; for the reply; for the end of a provider that failed */
 	struct call *waiting, *asked, *doomed;
 	unsigned calls;
 	char why[160];
 	bool *freed; /* set by free, for the callback in whose frame we are */
 };
-
-static void start_ending(struct oc_provider *p, bool kill_it);
 
 static void call_free(struct call *c)
 {
@@ -143,69 +137,13 @@ static void set_why(struct oc_provider *p, const char *why)
 	p->why[len] = '\0';
 }
 
-/* ---- the log ---- */
-
-static void keep_log(struct oc_provider *p, const char *data, size_t len)
-{
-	size_t drop;
-
-	if (len > LOG_KEEP) {
-		data += len - LOG_KEEP;
-		len = LOG_KEEP;
-	}
-	drop = p->log_len + len > LOG_KEEP ? p->log_len + len - LOG_KEEP : 0;
-	memmove(p->log, p->log + drop, p->log_len - drop);
-	p->log_len -= drop;
-	memcpy(p->log + p->log_len, data, len);
-	p->log_len += len;
-}
-
-static void close_log(struct oc_provider *p)
-{
-	oc_source_free(oc_steal(p->log_source));
-	p->log_fd = oc_close(p->log_fd);
-}
-
-static void drain_log(struct oc_provider *p)
-{
-	char data[4096];
-	size_t budget = LOG_BUDGET;
-
-	while (p->log_fd >= 0 && budget >= sizeof(data)) {
-		ssize_t n = read(p->log_fd, data, sizeof(data));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN)
-			return;
-		if (n <= 0) {
-			close_log(p);
-			return;
-		}
-		keep_log(p, data, (size_t)n);
-		if (p->log_shown < LOG_BUDGET)
-			oc_log(p->ctx, OC_LOG_DEBUG, "provider %s: %.*s", p->name, (int)n, data);
-		p->log_shown += (size_t)n;
-		budget -= (size_t)n;
-	}
-}
-
-static void on_log(int fd OC_UNUSED, unsigned events OC_UNUSED, void *userdata)
-{
-	drain_log(userdata);
-}
-
-/* ---- the end ---- */
-
 static void failure(struct oc_provider *p, const char *method, oc_error **err)
 {
 	struct oc_buf log;
 	bool shown;
 
-	oc_buf_init(&log, 4 * LOG_KEEP);
-	while (p->log_len > 0 && p->log[p->log_len - 1] == '\n')
-		p->log_len--;
-	shown = p->log_len > 0 && oc_text_escape(&log, p->log, p->log_len, false) == 0;
+	oc_buf_init(&log, 8 * OC_PROVIDER_LOG_KEEP);
+	shown = oc_provider_log_tail(&p->log, &log);
 	(void)oc_refuse(err, "provider_failed", p->name, "open-conduit doctor",
 	                "provider %s failed at \"%s\": it %s%s%s", p->name, method, p->why,
 	                shown ? "; its log ends: " : "", shown ? log.data : "");
@@ -216,7 +154,7 @@ static void forget_process(struct oc_provider *p)
 {
 	oc_source_free(oc_steal(p->child_source));
 	oc_source_free(oc_steal(p->linger));
-	close_log(p);
+	oc_provider_log_close(&p->log);
 	oc_conn_free(oc_steal(p->conn));
 	p->pidfd = oc_close(p->pidfd);
 	p->pid = 0;
@@ -237,7 +175,7 @@ static void finish_ending(struct oc_provider *p)
 	struct call *c, *list;
 	bool alive = true;
 
-	drain_log(p);
+	oc_provider_log_drain(&p->log);
 	forget_process(p);
 	p->state = IDLE;
 	doom(p, &p->asked);
@@ -312,8 +250,6 @@ static void on_notify(struct oc_conn *conn OC_UNUSED, const char *method OC_UNUS
 	set_why(p, "broke the protocol: it sent what nobody asked for");
 	start_ending(p, true);
 }
-
-/* ---- calls ---- */
 
 static bool known_reason(const char *reason)
 {
@@ -423,8 +359,6 @@ static void on_initialized(const json_t *result, const oc_error *err, void *user
 		send_call(pop(&p->waiting));
 }
 
-/* ---- the beginning ---- */
-
 static int watch(struct oc_provider *p, int *socket_fd, oc_error **err)
 {
 	static const struct oc_conn_ops ops = { on_request, on_notify, on_closed };
@@ -438,7 +372,7 @@ static int watch(struct oc_provider *p, int *socket_fd, oc_error **err)
 	if (rc < 0)
 		(void)oc_close(copy);
 	if (rc >= 0)
-		rc = oc_loop_add_fd(p->ctx->loop, p->log_fd, OC_READ, on_log, p, &p->log_source, err);
+		rc = oc_provider_log_watch(&p->log, err);
 	if (rc >= 0)
 		rc = oc_loop_add_timer(p->ctx->loop, -1, on_linger, p, &p->linger, err);
 	if (rc >= 0)
@@ -481,9 +415,9 @@ static int start(struct oc_provider *p, oc_error **err)
 	theirs = pair[1];
 	if (pipe2(log, O_CLOEXEC) < 0)
 		return oc_fail(err, OC_EIO, errno, "no pipe for provider %s", p->name);
-	p->log_fd = log[0];
+	p->log.fd = log[0];
 	log_w = log[1];
-	rc = oc_fd_nonblock(p->log_fd);
+	rc = oc_fd_nonblock(p->log.fd);
 	if (rc < 0)
 		return oc_fail(err, OC_EIO, -rc, "no pipe for provider %s", p->name);
 	fds[0] = fds[1] = theirs;
@@ -511,7 +445,7 @@ static int ensure_started(struct oc_provider *p, oc_error **err)
 
 	if (p->state != IDLE)
 		return 0;
-	p->log_len = p->log_shown = 0;
+	oc_provider_log_forget(&p->log);
 	p->why[0] = '\0';
 	rc = start(p, err);
 	if (rc < 0) {
@@ -559,8 +493,6 @@ int oc_provider_call(struct oc_provider *p, const char *method, json_t *params, 
 	return 0;
 }
 
-/* ---- the object ---- */
-
 static int add_env(struct oc_provider *p, const char *name, oc_error **err)
 {
 	const char *value = oc_context_getenv(p->ctx, name);
@@ -604,9 +536,11 @@ int oc_provider_new(oc_context *ctx, const char *name, const char *provider_dir,
 	}
 	p->ctx = ctx;
 	p->path = path;
-	p->pidfd = p->log_fd = -1;
+	p->pidfd = -1;
+	oc_provider_log_init(&p->log, ctx, NULL);
 	oc_strv_init(&p->env, 64);
 	p->name = strdup(name);
+	p->log.name = p->name;
 	rc = p->name ? make_env(p, pass_env, err) : oc_nomem(err);
 	if (rc < 0) {
 		oc_provider_free(p);
