@@ -4,6 +4,7 @@
 A program of the Check framework says how many checks it ran; each of those is a line, since "one program passed" says
 little about what was tested.  Any other test is one line.  Exits non-zero when something failed or nothing was run."""
 import json
+import os
 import re
 import sys
 
@@ -27,6 +28,9 @@ def lines_of(test):
 
 
 def main():
+    if not os.path.exists(sys.argv[1]):
+        print("not ok - meson ran no test: there is no %s" % sys.argv[1])
+        return 1
     with open(sys.argv[1], encoding="utf-8") as log:
         tests = [json.loads(line) for line in log if line.strip()]
     lines = [line for test in tests for line in lines_of(test)]

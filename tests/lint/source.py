@@ -5,6 +5,7 @@
   size     a file of more than 600 lines
   banned   a call that can't be used safely
   cloexec  a descriptor made without close-on-exec
+  reap     a wait for just any child: in the library that would be the embedder's
 
 EXCEPTIONS has lines "CHECK FILE NAME REASON…"; one that excuses nothing is itself a finding.  Prints a line for each
 finding; exits 1 if there is one."""
@@ -16,7 +17,7 @@ FOLDERS = ("lib", "include", "host", "providers", "examples", "tests")
 MAX_LINES = 600
 BANNED = "system popen strcpy strcat stpcpy sprintf vsprintf gets tmpnam mktemp tempnam alloca vfork".split()
 # In what is installed.  What the library alone may not call, tests/abi/imports.sh asks the linked object.
-BANNED_SHIPPED = "signal strtok strncpy strncat atoi atol atoll longjmp".split()
+BANNED_SHIPPED = "signal strtok strncpy longjmp".split()
 CLOEXEC = {
     "open": "O_CLOEXEC", "openat": "O_CLOEXEC", "openat2": None, "creat": "", "socket": "SOCK_CLOEXEC",
     "socketpair": "SOCK_CLOEXEC", "accept": "", "accept4": "SOCK_CLOEXEC", "dup": "", "dup2": "", "dup3": "O_CLOEXEC",
@@ -88,6 +89,9 @@ def findings(path, text):
         yield "banned", line, name, "%s() is not used here" % name
     if not path.startswith(SHIPPED):
         return
+    for name, line, arguments in calls(code, ["wait", "waitpid", "waitid"]):
+        if path.startswith("lib/") and re.match(r"\s*(-1\b|P_ALL\b|&|NULL|0)", arguments):
+            yield "reap", line, name, "%s() takes children that are not its own" % name
     for name, line, arguments in calls(code, CLOEXEC):
         want = CLOEXEC[name]
         if want is None or (want and want in arguments):

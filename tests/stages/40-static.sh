@@ -3,7 +3,7 @@
 # title: Static analysis: gcc -fanalyzer, clang-tidy
 # tier: full
 # packages: clang-tidy-14
-# timeout: 600
+# timeout: 900
 set -u
 # shellcheck source=tests/lib/tap.sh
 . tests/lib/tap.sh
