@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "exec.h"
 
 #define POLICY_MAX (1u << 20)
+#define LINKS_MAX  40
 
 char *exec_path(const char *cwd, const char *path)
 {
@@ -120,24 +122,69 @@ static int may_write(struct host *h, oc_broker *broker, const oc_request *reques
 	return rc;
 }
 
-/* The name as it was given, with its directory resolved: a link there could be replaced by the run. */
-static char *name_resolved(const char *cwd, const char *path)
-{
-	char *absolute = exec_path(cwd, path), *slash = absolute ? strrchr(absolute, '/') : NULL, *dir;
-	struct text t = { 0 };
+/* Whoever may write a directory on the way to the file can put another file, or link, in its place. */
+struct walk {
+	struct host *h;
+	oc_broker *broker;
+	const oc_request *request;
+	char at[PATH_MAX], rest[PATH_MAX]; /* where we are, without links; what is still to go */
+	unsigned links;
+};
 
-	if (!slash || slash == absolute)
-		return absolute;
-	*slash = 0;
-	dir = realpath(absolute, NULL);
-	if (dir) {
-		text_puts(&t, strcmp(dir, "/") ? dir : "");
-		text_puts(&t, "/");
-		text_puts(&t, slash + 1);
+static void step_up(struct walk *w)
+{
+	char *slash = strrchr(w->at, '/');
+
+	if (slash)
+		*slash = 0;
+}
+
+/* A link: what it says comes before the rest. */
+static int enter_link(struct walk *w, const char *path)
+{
+	char target[PATH_MAX], rest[PATH_MAX];
+	ssize_t n = readlink(path, target, sizeof(target) - 1);
+	int len;
+
+	if (n <= 0 || ++w->links > LINKS_MAX)
+		return 1;
+	target[n] = 0;
+	len = snprintf(rest, sizeof(rest), "%s/%s", target, w->rest);
+	if (len < 0 || (size_t)len >= sizeof(rest))
+		return 1;
+	if (target[0] == '/')
+		w->at[0] = 0;
+	memcpy(w->rest, rest, (size_t)len + 1);
+	return 0;
+}
+
+/* One component on; 0, 1: the run could write there, or it can't be told; negative: said why. */
+static int step(struct walk *w)
+{
+	size_t skip = strspn(w->rest, "/"), n = strcspn(w->rest + skip, "/");
+	char name[NAME_MAX + 1], path[PATH_MAX];
+	struct stat st;
+	int rc, len;
+
+	if (n > NAME_MAX)
+		return 1;
+	memcpy(name, w->rest + skip, n);
+	name[n] = 0;
+	memmove(w->rest, w->rest + skip + n, strlen(w->rest + skip + n) + 1);
+	if (!n || !strcmp(name, "."))
+		return 0;
+	if (!strcmp(name, "..")) {
+		step_up(w);
+		return 0;
 	}
-	free(dir);
-	free(absolute);
-	return t.data;
+	rc = may_write(w->h, w->broker, w->request, *w->at ? w->at : "/");
+	len = snprintf(path, sizeof(path), "%s/%s", w->at, name);
+	if (rc || len < 0 || (size_t)len >= sizeof(path) || lstat(path, &st) < 0)
+		return rc ? rc : 1;
+	if (S_ISLNK(st.st_mode))
+		return enter_link(w, path);
+	memcpy(w->at, path, (size_t)len + 1);
+	return 0;
 }
 
 int exec_policy_protected(struct host *h, oc_broker *broker, const struct exec_args *a, const oc_request *request)
@@ -145,25 +192,24 @@ int exec_policy_protected(struct host *h, oc_broker *broker, const struct exec_a
 	struct refusal r = {
 		"sandbox_denied", a->policy_file,
 		"the run could write the file its policy comes from, and so decide how the next run is confined",
-		"keep the policy outside what it makes writable: mv it to ~/.config/open-conduit/"
+		"keep the policy outside what it makes writable, for example in ~/.config/open-conduit/"
 	};
+	struct walk w = { .h = h, .broker = broker, .request = request };
 	struct stat st;
-	char *names[2] = { NULL, NULL };
-	int rc = 0;
+	int rc = 0, len;
 
 	/* A pipe holds what was read from it and nothing for a next run. */
 	if (!a->policy_file || stat(a->policy_file, &st) < 0 || !S_ISREG(st.st_mode))
 		return 0;
-	names[0] = name_resolved(a->cwd, a->policy_file);
-	names[1] = realpath(a->policy_file, NULL);
-	for (int i = 0; i < 2 && !rc; i++) {
-		rc = names[i] ? may_write(h, broker, request, names[i]) : 1;
-		if (rc == 1) {
-			host_refuse(h, "not run", &r);
-			rc = OC_EREFUSED;
-		}
-	}
-	free(names[0]);
-	free(names[1]);
-	return rc;
+	len = snprintf(w.rest, sizeof(w.rest), "%s%s%s", *a->policy_file == '/' ? "" : a->cwd,
+	               *a->policy_file == '/' ? "" : "/", a->policy_file);
+	if (len < 0 || (size_t)len >= sizeof(w.rest))
+		rc = 1;
+	while (!rc && *w.rest)
+		rc = step(&w);
+	if (!rc)
+		rc = may_write(h, broker, request, w.at);
+	if (rc == 1)
+		host_refuse(h, "not run", &r);
+	return rc ? OC_EREFUSED : 0;
 }

@@ -18,6 +18,8 @@
 #define RETRY_MS          50
 #define BACKGROUND_MS     500
 #define SECOND_GRACE_MS   500
+#define FOLLOW_MS         100
+#define SETTLE_TURNS      50
 
 struct exec {
 	struct host *h;
@@ -295,6 +297,51 @@ static bool turn(struct exec *x)
 	return true;
 }
 
+static void stored_piece(int stream, uint64_t next, const void *data, size_t len, void *userdata)
+{
+	output(NULL, stream, next, data, len, userdata);
+}
+
+/* The run's record once there is one; false when it will have none. */
+static bool look_for_record(struct exec *x)
+{
+	oc_error *err = NULL;
+	char *text = NULL;
+	json_t *run = oc_store_run(x->h->store, x->id, &text, &err) < 0 ? NULL : host_parse(x->h, "the record", text);
+	const char *state = host_string(run, "state");
+	bool waiting = state && strcmp(state, "run_lost") != 0 && strcmp(state, "failed") != 0;
+
+	if (json_is_object(json_object_get(run, "exit")))
+		x->record = json_incref(json_object_get(run, "exit"));
+	json_decref(run);
+	oc_error_free(err);
+	return waiting;
+}
+
+/* Our connection is gone, but the run may not be: another host can have taken it over, to stop it for example.  Its
+ * output and its end are still ours to tell; they are on disk. */
+static void follow_on_disk(struct exec *x)
+{
+	struct pollfd wake = { .fd = x->wake, .events = POLLIN };
+	uint64_t offset = x->next;
+	bool waiting = true;
+
+	for (unsigned turns = 0; waiting && !x->record && !x->signal; turns++) {
+		if (turns % SETTLE_TURNS == 1)
+			json_decref(host_recover(x->h));
+		waiting = look_for_record(
+		        x); /* before the output, so that nothing is written after the last look at it */
+		while (oc_store_output(x->h->store, x->id, &offset, stored_piece, x, NULL) > 0)
+			;
+		if (waiting && !x->record && poll(&wake, 1, FOLLOW_MS) > 0)
+			take_signal(x);
+	}
+	if (x->record) {
+		json_decref(x->error);
+		x->error = NULL;
+	}
+}
+
 static void finish(struct exec *x)
 {
 	static const struct filter none;
@@ -450,6 +497,8 @@ int exec_run(struct host *h, oc_broker *broker, const oc_request *request, const
 			out_printf(&h->err, "open-conduit: run %s\n", x->id);
 		while (!x->done && turn(x))
 			;
+		if (x->error && x->running && !x->signal)
+			follow_on_disk(x);
 		finish(x);
 		status = result(x);
 		if (h->json)
