@@ -76,13 +76,13 @@ def one_row(b, row):
     if "refused" in plan:
         ok(False, row["name"], plan["refused"])
         return
-    script = "".join(("{ cat %s || echo none; } 2>/dev/null; echo\n" if op == "read" else "{ echo mark >>%s; } 2>/dev/null; echo w\n")
-                     % quote(path) for op, path in asked)
+    script = "".join(("{ cat %s || echo none; } 2>/dev/null; echo\n" if op == "read" else "{ echo mark-%d- >>%%s; } 2>/dev/null; echo w\n" % i)
+                     % quote(path) for i, (op, path) in enumerate(asked))
     status, out, err = b.do(plan, script)
     lines = [line for line in out.split("\n") if line]
     ok(status == 0 and len(lines) == len(asked), row["name"] + ": runs", (status, out, err))
-    for q, (op, path), line, mine in zip(row["questions"], asked, lines, said):
-        got = line.startswith(os.path.realpath(path)) if op == "read" else "mark" in open(path).read()
+    for i, (q, (op, path), line, mine) in enumerate(zip(row["questions"], asked, lines, said)):
+        got = line.startswith(os.path.realpath(path)) if op == "read" else "mark-%d-" % i in open(path).read()
         through_link = op == "write" and os.path.realpath(path) != path
         ok(mine == q["allowed"], "%s: %s %s, as explained" % (row["name"], op, q["path"]), mine)
         if through_link and q["allowed"] and not got:
