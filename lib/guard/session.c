@@ -371,13 +371,18 @@ static void on_channel(int fd, unsigned events, void *userdata)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
+		/* Or it would be reported again and again until the session is closed. */
+		oc_source_free(oc_steal(s->source));
 		oc_attempt_silent(g, "the channel to the guest was closed");
 		return;
 	}
+	/* Once the run is ending nothing the guest says counts; it is read all the same, so that it can't block. */
+	if (g->ending)
+		return;
 	if (oc_frame_feed(&s->in, data, (size_t)n) < 0)
 		return protocol(g, "out of memory");
 	/* Each step may end the session, and with it this descriptor. */
-	while (s->fd == fd) {
+	while (s->fd == fd && !g->ending) {
 		struct oc_frame frame;
 		int rc = oc_frame_next(&s->in, &frame);
 

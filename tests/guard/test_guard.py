@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -16,7 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Run, b64, marked, sha  # noqa: E402
 
 GUARD, GUEST = (os.path.abspath(a) for a in sys.argv[1:3])
-if os.geteuid() == 0:  # nothing of this runs as root
+if os.geteuid() == 0 and "OC_TEST_INSIDE" not in os.environ:  # nothing of this runs as root
     os.setgroups([])
     os.setgid(65534)
     os.setuid(65534)
@@ -443,7 +444,10 @@ def test_fake_guests_run_nothing():
                           ("hello-twice", "P13"), ("odd-fact", "P13"), ("connect", "P3"), ("missing", "P14"), ("fail", "P9"),
                           ("fail-hidden", "P13"), ("unknown", "P13"), ("huge", "P13")):
         run = fake(mode)
-        record = run.finish(run.begin())
+        try:
+            record = run.finish(run.begin())
+        except Exception as e:
+            raise AssertionError(mode) from e
         check(record["state"] == "unavailable" and record["error"]["reason"] == "sandbox_unavailable", mode, record)
         check(record["error"]["subject"] == subject, mode, record["error"])
         check(not run.has("proved") and not run.journal.streams[1], mode, "something ran")
@@ -467,6 +471,42 @@ def test_fake_guests_cannot_forge_an_end():
     c.call("stop", {"grace_ms": 100})
     record = run.finish(c)
     check(record["state"] == "stopped" and time.time() - before < 4, record, time.time() - before)
+
+
+def inside_full_disk():
+    disk = os.path.join(ROOT, "disk")
+    os.mkdir(disk, 0o700)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m,mode=0700", "none", disk], check=True)
+    run = Run(GUARD, GUEST, ["/bin/sh", "-c", "head -c 8000000 /dev/zero; exit 6"], disk)
+    record = run.finish(run.begin())
+    check(record["state"] == "exited" and record["status"] == 6, record)
+    check(record["output_bytes"] == 8_000_000 and record["lost_bytes"] > 5_000_000, record)
+    check(record["lost_bytes"] == run.journal.lost and run.journal.count[1] + run.journal.lost == 8_000_000, record, run.journal.count)
+    # No room for the record: nothing starts.
+    run = Run(GUARD, GUEST, ["/bin/true"], disk)
+    check(run.start().returncode == 0)
+    c = run.connect()
+    c.wait("held")
+    try:
+        with open(os.path.join(disk, "filler"), "wb") as f:
+            while True:
+                f.write(bytes(4096))
+                f.flush()
+    except OSError:
+        pass
+    reply = c.call("release", {"digest": run.digest, "env": {}, "secrets": {}})
+    check(reply["error"]["data"]["reason"] == "sandbox_unavailable", reply)
+    check(not run.has("started"))
+    c.call("stop", {})
+
+
+def test_full_disk():
+    if subprocess.run(["unshare", "-Urm", "true"], capture_output=True).returncode:
+        print("# skipped: no user namespace can be made here, and so no small disk mounted")
+        return
+    r = subprocess.run(["unshare", "-Urm", sys.executable, os.path.abspath(__file__), GUARD, GUEST, "inside_full_disk"],
+                       env=dict(os.environ, OC_TEST_INSIDE="1"), capture_output=True, text=True, timeout=60)
+    check(r.returncode == 0, r.stdout + r.stderr)
 
 
 def slow_silent_guest():
