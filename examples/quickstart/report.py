@@ -10,6 +10,15 @@ import sys
 
 folder, home, before, after, bold, green, red, plain = sys.argv[1:9]
 good = True
+SHOWN = 3
+TITLES = {
+    "P1": "no route to the outside", "P2": "no route to metadata, bridges, the LAN", "P3": "nothing arrives at this machine's ports",
+    "P4": "no name resolves", "P5": "the proxy refuses what is not allowed", "P6": "state and config can't be read",
+    "P7": "credentials can't be read, what is granted can", "P8": "only what is granted can be written",
+    "P9": "the repository's .git is read-only", "P10": "no engine, bus or agent answers", "P11": "descriptors and environment",
+    "P12": "rights and limits", "P13": "the channel is this run's", "P14": "the folders are the planned ones",
+    "P15": "namespaces and filters", "P16": "no other process can be reached",
+}
 
 
 def complain(text):
@@ -53,12 +62,12 @@ def listed(title, rows):
         print("   %-10s %s" % ("", row))
 
 
+def short(text):
+    return text.replace(home, "~")
+
+
 def show_policy(run):
     resolved = run["plan"]["resolved"]
-
-    def short(path):
-        return path.replace(home, "~", 1) if path.startswith(home) else path
-
     print("\n%s5. What was granted%s" % (bold, plain))
     listed("write", ("%s  (%s)" % (short(w["path"]), w.get("rule", "")) for w in resolved.get("write", [])))
     listed("network", (n["entry"] for n in resolved.get("network", [])))
@@ -74,11 +83,18 @@ def show_policy(run):
 
 def show_probes(run):
     probes = run.get("probes") or []
-    print("\n%s7. What the probes measured, before the command was started%s" % (bold, plain))
-    for p in probes:
-        mark = green + "held" + plain if p.get("ok") else red + "FAILED" + plain
-        print("   %-5s %s %8.2f ms  %s" % (p.get("id", "?"), mark, p.get("ns", 0) / 1e6, p.get("detail") or ""))
-        if not p.get("ok"):
+    print("\n%s7. What the probes measured, inside, before the command was started%s" % (bold, plain))
+    for name in sorted({p["id"] for p in probes}, key=lambda i: int(i[1:]) if i[1:].isdigit() else 0):
+        of_it = [p for p in probes if p["id"] == name]
+        failed = [p for p in of_it if not p.get("ok")]
+        mark = red + "FAILED" + plain if failed else green + "held" + plain
+        took = sum(p.get("ns", 0) for p in of_it) / 1e6
+        print("   %-4s %s  %-46s %2d measured in %7.2f ms" % (name, mark, TITLES.get(name, ""), len(of_it), took))
+        for p in (failed + [p for p in of_it if p.get("ok")])[:SHOWN]:
+            print("              %s" % short(p.get("detail") or ""))
+        if len(of_it) > SHOWN:
+            print("              and %d more" % (len(of_it) - SHOWN))
+        if failed:
             complain("a probe failed and the command ran all the same")
     if not probes:
         complain("the record has no probes")

@@ -20,6 +20,10 @@ def lines_of(test):
     bad = sum(int(f) + int(e) for _, f, e in counts)
     if result not in ("OK", "EXPECTEDFAIL"):
         bad = max(bad, 1)
+    tap = re.findall(r"^(ok|not ok) \d+ - (.*)$", text, re.M)
+    if tap and not counts:
+        out = ["%s - %s: %s" % (verdict, name, what) for verdict, what in tap]
+        return out if not bad or any(v == "not ok" for v, _ in tap) else out + ["not ok - %s (%s)" % (name, result)]
     if not counts:
         return ["%s - %s (%s)" % ("not ok" if bad else "ok", name, result)]
     good = max(checks - bad, 0)
@@ -36,7 +40,8 @@ def main():
     lines = [line for test in tests for line in lines_of(test)]
     for test in tests:
         if test["result"] not in ("OK", "EXPECTEDFAIL", "SKIP"):
-            print("---- %s\n%s%s" % (test["name"], test.get("stdout", "")[-6000:], test.get("stderr", "")[-6000:]))
+            said = test.get("stdout", "")[-6000:] + test.get("stderr", "")[-6000:]
+            print("\n".join("| " + line for line in ["---- " + test["name"]] + said.splitlines()))
     print("\n".join(lines))
     return 0 if lines and not any(line.startswith("not ok") for line in lines) else 1
 

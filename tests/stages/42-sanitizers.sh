@@ -30,7 +30,7 @@ if [ -z "${names[*]}" ]; then
 	not_ok 'there are unit tests'
 	finish
 fi
-meson test -C "$build" --no-rebuild --num-processes "$OC_JOBS" --timeout-multiplier 4 "${names[@]}"
+meson test -C "$build" --no-rebuild --num-processes "$OC_JOBS" --timeout-multiplier 4 "${names[@]}" | sed 's/^/| /'
 python3 tests/lib/meson_checks.py "$build/meson-logs/testlog.json" || oc_failed=1
 
 fault()

@@ -21,7 +21,7 @@ if [ -z "${names[*]}" ]; then
 	finish
 fi
 meson test -C "$OC_BUILD" --no-rebuild --num-processes "$OC_JOBS" --timeout-multiplier 20 --logbase valgrind \
-	--wrapper "${wrapper[*]}" "${names[@]}"
+	--wrapper "${wrapper[*]}" "${names[@]}" | sed 's/^/| /'
 python3 tests/lib/meson_checks.py "$OC_BUILD/meson-logs/valgrind-valgrind.json" || oc_failed=1
 
 fault()
