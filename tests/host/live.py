@@ -93,15 +93,17 @@ def terminal():
     check(status == 9 and b"got hello" in seen and b"not a tty" in seen, "terminal: input arrives, and the terminal does not", seen)
     if os.environ.get("OPEN_CONDUIT_SRT"):
         seen, status = on_terminal(["open-conduit", "exec", "--", "sleep", "1"])
-        check(status == 0 and b"\r\x1b[K" in seen, "terminal: progress is shown, and removed", seen)
+        # Shown only when the start takes long enough for a person to wonder.
+        check(status == 0 and (not seen or seen.endswith(b"\r\x1b[K")), "terminal: progress is removed", seen)
         quiet = subprocess.run(["open-conduit", "exec", "--", "true"], capture_output=True, stdin=subprocess.DEVNULL)
         check(quiet.stderr == b"" and quiet.stdout == b"", "pipe: no progress", quiet.stderr)
 
 
-def start(command, **more):
-    """An exec that has begun to run: it printed its first line."""
-    p = subprocess.Popen(BASE + ["--", "sh", "-c", "echo up; " + command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, **more)
-    assert p.stdout.readline() == b"up\n"
+def start(command, first="", **more):
+    """An exec that has begun to run: it did `first` and printed its first line."""
+    p = subprocess.Popen(BASE + ["--", "sh", "-c", first + " echo up; " + command], stdin=subprocess.DEVNULL,
+                         stdout=subprocess.PIPE, bufsize=0, **more)
+    assert p.stdout.read(3) == b"up\n"
     return p
 
 
@@ -111,11 +113,11 @@ def signals():
         p.send_signal(number)
         status = p.wait(30)
         check(status == 128 + number, "signal: %s" % name, status)
-    p = start("trap 'echo asked; exit 3' TERM; sleep 60 & wait")
+    p = start("sleep 60 & wait", "trap 'echo asked; exit 3' TERM;")
     p.send_signal(15)
     rest, _ = p.communicate(timeout=30)
     check(rest == b"asked\n" and p.returncode == 143, "signal: the command may tidy up", (rest, p.returncode))
-    p = start("trap '' TERM; while :; do sleep 1; done")
+    p = start("while :; do sleep 1; done", "trap '' TERM;")
     began = time.monotonic()
     p.send_signal(15)
     time.sleep(0.3)
@@ -124,7 +126,8 @@ def signals():
     took = time.monotonic() - began
     check(status == 143 and took < 4, "signal: a second one is sooner", (status, took))
     p = subprocess.Popen(BASE + ["--", "sleep", "60"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    p.send_signal(15) if time.sleep(0.02) is None else None
+    time.sleep(0.02)
+    p.send_signal(15)
     status = p.wait(30)
     check(status in (143, -15), "signal: before anything runs", status)
     p = subprocess.Popen(BASE + ["--", "sh", "-c", "echo up; head -c 50000000 /dev/zero"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
