@@ -27,7 +27,8 @@ int oc_identity_read(int run_dir, const char *file, struct oc_identity *out, oc_
 	rc = oc_read_file(run_dir, file, IDENTITY_MAX, &text);
 	if (rc < 0) {
 		oc_buf_free(&text);
-		return oc_fail(err, rc == -ENOENT ? OC_ENOTFOUND : OC_EIO, -rc, "Can't read %s: %s", file, strerror(-rc));
+		return oc_fail(err, rc == -ENOENT ? OC_ENOTFOUND : OC_EIO, -rc, "Can't read %s: %s", file,
+		               strerror(-rc));
 	}
 	rc = oc_json_parse(text.data ? text.data : "", text.len, IDENTITY_MAX, file, &json, err);
 	oc_buf_free(&text);

@@ -14,10 +14,10 @@
 #include "guard/messages.h"
 #include "guard/record.h"
 
-#define HELLO_MS 60000
-#define READY_MS 30000
+#define HELLO_MS      60000
+#define READY_MS      30000
 #define LAST_WORDS_MS 1000
-#define RETRY_MS 50
+#define RETRY_MS      50
 
 static void close_attempt(struct oc_guard *g)
 {
@@ -70,7 +70,8 @@ static void ready_late(struct oc_guard *g)
 {
 	oc_error *err = NULL;
 
-	oc_refuse(&err, "sandbox_unavailable", "P13", "open-conduit doctor", "The guest did not finish its probes within 30 s");
+	oc_refuse(&err, "sandbox_unavailable", "P13", "open-conduit doctor",
+	          "The guest did not finish its probes within 30 s");
 	give_up(g, err);
 }
 
@@ -196,7 +197,8 @@ static void lost(struct oc_guard *g, const char *why)
 {
 	oc_error *err = NULL;
 
-	oc_refuse(&err, "run_lost", g->run, "Start a new run", "The run was lost: %s without telling how the command ended", why);
+	oc_refuse(&err, "run_lost", g->run, "Start a new run",
+	          "The run was lost: %s without telling how the command ended", why);
 	oc_machine_fail(g, "run_lost", err);
 	oc_ending_begin(g, false);
 }

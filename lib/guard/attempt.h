@@ -18,6 +18,6 @@ void oc_attempt_ready(struct oc_guard *g);
 void oc_attempt_exit(struct oc_guard *g, bool signaled, int value);
 void oc_attempt_broken(struct oc_guard *g, oc_error *error_taken);  /* protocol error */
 void oc_attempt_refused(struct oc_guard *g, oc_error *error_taken); /* the guest says that nothing was started */
-void oc_attempt_silent(struct oc_guard *g, const char *why);       /* end of the channel, or no answer */
+void oc_attempt_silent(struct oc_guard *g, const char *why);        /* end of the channel, or no answer */
 
 #endif

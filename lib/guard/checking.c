@@ -70,7 +70,8 @@ static oc_error *verdict(const struct oc_buf *report)
 	    oc_json_parse(report->data + 2, report->len - 2, REPORT_MAX, "preflight", &json, &err) == 0)
 		oc_error_from_json(&err, json);
 	if (!err)
-		oc_refuse(&err, "sandbox_unavailable", "preflight", NULL, "The checks before the run ended without an answer");
+		oc_refuse(&err, "sandbox_unavailable", "preflight", NULL,
+		          "The checks before the run ended without an answer");
 	return err;
 }
 

@@ -15,10 +15,10 @@
 #include "guard/record.h"
 
 #define DRAIN_IDLE_MS 1000
-#define DRAIN_MS 5000
-#define REAP_STEP_MS 5
-#define REAP_MS 10000
-#define LINGER_MS 2000
+#define DRAIN_MS      5000
+#define REAP_STEP_MS  5
+#define REAP_MS       10000
+#define LINGER_MS     2000
 
 static void leave(struct oc_guard *g)
 {

@@ -21,10 +21,10 @@
 #include "base/fd.h"
 #include "base/path.h"
 
-#define DIRENTS 65536u
-#define DEPTH_MAX 512u
-#define SAID_MAX 20u
-#define QUEUE 64u
+#define DIRENTS     65536u
+#define DEPTH_MAX   512u
+#define SAID_MAX    20u
+#define QUEUE       64u
 #define THREADS_MAX 4
 
 struct slot {
@@ -190,7 +190,7 @@ static void walker_free(struct walker *w)
 static int cant(struct walker *w, int errnum, oc_error **err)
 {
 	return oc_refuse(err, "sandbox_denied", w->path.data, "Make it readable (chmod u+rx), or grant less",
-			 "%s can't be checked for hard links to files outside it: %s", w->path.data, strerror(errnum));
+	                 "%s can't be checked for hard links to files outside it: %s", w->path.data, strerror(errnum));
 }
 
 static int count_locked(struct walker *w, const char *name, const struct stat *st)
@@ -314,7 +314,7 @@ static int enter(struct walker *w, int dir, const char *name, oc_error **err)
 
 	if (oc_buf_puts(&w->path, "/") < 0 || oc_buf_puts(&w->path, name) < 0)
 		return oc_refuse(err, "sandbox_denied", w->h->grant, "Remove it, or grant less",
-				 "%s holds directories too deep to be checked for hard links", w->h->grant);
+		                 "%s holds directories too deep to be checked for hard links", w->h->grant);
 	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	if (fd >= 0)
 		return found_directory(w, fd, len, err);
@@ -358,8 +358,8 @@ static int count_entry(struct walker *w, oc_error **err)
 	if (__atomic_add_fetch(&w->h->entries, 1, __ATOMIC_RELAXED) <= w->h->max_entries)
 		return 0;
 	return oc_refuse(err, "sandbox_denied", w->h->grant, "Grant a smaller directory",
-			 "%s holds more than %llu entries: it can't be checked for hard links", w->h->grant,
-			 (unsigned long long)w->h->max_entries);
+	                 "%s holds more than %llu entries: it can't be checked for hard links", w->h->grant,
+	                 (unsigned long long)w->h->max_entries);
 }
 
 static int walk(struct walker *w, oc_error **err)
@@ -528,10 +528,13 @@ int oc_hardlinks_judge(struct oc_hardlinks *h, oc_error **err)
 
 		if (!s->path || s->seen >= s->links)
 			continue;
-		oc_refuse(&one, "sandbox_denied", s->path, "Use copies instead of links: package-import-method=copy (pnpm), "
-			  "git clone --no-hardlinks, cp instead of ln",
-			  "%s has %u hard links, %u of them outside what may be written: a write there would change files "
-			  "the policy does not grant", s->path, s->links, s->links - s->seen);
+		oc_refuse(&one, "sandbox_denied", s->path,
+		          "Use copies instead of links: package-import-method=copy (pnpm), "
+		          "git clone --no-hardlinks, cp instead of ln",
+		          "%s has %u hard links, %u of them outside what may be written: a write there would change "
+		          "files "
+		          "the policy does not grant",
+		          s->path, s->links, s->links - s->seen);
 		if (all)
 			oc_error_append(&all, one);
 		else

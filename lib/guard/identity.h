@@ -13,6 +13,7 @@ struct oc_identity {
 	uint64_t start;
 	char boot[OC_BOOT_SIZE];
 };
-int oc_identity_read(int run_dir, const char *file, struct oc_identity *out, oc_error **err); /* OC_ENOTFOUND: no file */
+int oc_identity_read(int run_dir, const char *file, struct oc_identity *out,
+                     oc_error **err); /* OC_ENOTFOUND: no file */
 
 #endif

@@ -50,8 +50,8 @@ static int strings(struct oc_guard *g, enum oc_frame_type type, const json_t *li
 	size_t i;
 	int rc = 0;
 
-	json_array_foreach (list, i, item)
-		rc = rc < 0 ? rc : oc_session_send(g, type, json_string_value(item), json_string_length(item));
+	json_array_foreach(list, i, item) rc =
+	        rc < 0 ? rc : oc_session_send(g, type, json_string_value(item), json_string_length(item));
 	return rc;
 }
 
@@ -62,7 +62,8 @@ static int environment(struct oc_guard *g, const struct oc_plan_view *p)
 	size_t i;
 	int rc = 0;
 
-	json_array_foreach (p->env, i, item) {
+	json_array_foreach(p->env, i, item)
+	{
 		const char *name = oc_json_text(item, "name"), *value = oc_json_text(item, "value");
 
 		if (!name)
@@ -101,9 +102,9 @@ static bool absent(const struct oc_guard *g, const struct oc_plan_view *p, const
 	const json_t *item;
 	size_t i;
 
-	json_array_foreach (p->env, i, item)
-		if (oc_json_text(item, "name") && strcmp(oc_json_text(item, "name"), name) == 0 && !oc_json_text(item, "value"))
-			return !oc_values_find(g->values, name);
+	json_array_foreach(p->env, i, item) if (oc_json_text(item, "name") &&
+	                                        strcmp(oc_json_text(item, "name"), name) == 0 &&
+	                                        !oc_json_text(item, "value")) return !oc_values_find(g->values, name);
 	return false;
 }
 
@@ -120,7 +121,8 @@ static int planned_probe(struct oc_guard *g, const struct oc_plan_view *p, const
 	list = calloc(json_array_size(args) + 1, sizeof(*list));
 	if (!list)
 		return OC_ENOMEM;
-	json_array_foreach (args, i, item) {
+	json_array_foreach(args, i, item)
+	{
 		const char *text = json_string_value(item);
 
 		if (text && !(kind == OC_PROBE_ENVIRONMENT && absent(g, p, text)))
@@ -137,8 +139,7 @@ static int probes(struct oc_guard *g, const struct oc_plan_view *p)
 	size_t i;
 	int rc = 0;
 
-	json_array_foreach (p->probes, i, item)
-		rc = rc < 0 ? rc : planned_probe(g, p, item);
+	json_array_foreach(p->probes, i, item) rc = rc < 0 ? rc : planned_probe(g, p, item);
 	return rc;
 }
 
@@ -154,7 +155,7 @@ static int values(struct oc_guard *g)
 	g->session.out_secret = true;
 	for (i = 0; rc >= 0 && g->values && i < g->values->n; i++)
 		rc = oc_session_send(g, g->values->v[i].secret ? OC_FRAME_SECRET : OC_FRAME_ENV, g->values->v[i].entry,
-				     g->values->v[i].len);
+		                     g->values->v[i].len);
 	return rc;
 }
 

@@ -122,8 +122,9 @@ static int next_segment(struct oc_journal *j)
 
 static int put(struct oc_journal *j, int stream, const void *data, size_t len)
 {
-	unsigned char head[OC_RECORD_HEADER] = { (unsigned char)len, (unsigned char)(len >> 8), (unsigned char)(len >> 16),
-						 (unsigned char)(len >> 24), (unsigned char)stream };
+	unsigned char head[OC_RECORD_HEADER] = { (unsigned char)len, (unsigned char)(len >> 8),
+		                                 (unsigned char)(len >> 16), (unsigned char)(len >> 24),
+		                                 (unsigned char)stream };
 	struct iovec iov[2] = { { head, sizeof(head) }, { (void *)(uintptr_t)data, len } };
 	size_t size = sizeof(head) + len;
 	uint64_t at = j->fd < 0 ? 0 : j->next - last_start(j);

@@ -8,13 +8,13 @@
 #include "guard/segments.h"
 
 struct oc_journal {
-	int dir, fd;              /* fd: the last segment, or -1 */
+	int dir, fd; /* fd: the last segment, or -1 */
 	struct oc_segments all;
-	uint64_t payload[64];     /* of each segment */
-	unsigned keep;            /* segments */
-	uint64_t next, acked;     /* positions */
-	uint64_t output, lost;    /* payload bytes in all; of these, dropped or gone unacknowledged */
-	uint64_t gap;             /* dropped, not yet said by a record */
+	uint64_t payload[64];  /* of each segment */
+	unsigned keep;         /* segments */
+	uint64_t next, acked;  /* positions */
+	uint64_t output, lost; /* payload bytes in all; of these, dropped or gone unacknowledged */
+	uint64_t gap;          /* dropped, not yet said by a record */
 };
 
 /* Continues the journal that is there: a torn last record is cut off. */

@@ -213,7 +213,8 @@ static int complain(oc_error **err, int rc, uint64_t position)
 
 int oc_journal_read(int run_dir, uint64_t *position, size_t budget, oc_journal_fn fn, void *userdata, oc_error **err)
 {
-	oc_cleanup(oc_closep) int dir = openat(run_dir, OC_GUARD_JOURNAL, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	oc_cleanup(oc_closep) int dir =
+	        openat(run_dir, OC_GUARD_JOURNAL, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct reading r = { *position, OC_MAX(budget, (size_t)1), fn, userdata, NULL, 0 };
 	int rc;
 

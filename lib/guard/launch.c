@@ -17,9 +17,9 @@
 #include "base/os.h"
 #include "guard/protocol.h"
 
-#define FILES_MAX 16
+#define FILES_MAX   16
 #define FILE_FD_MAX 16 /* srt's Node keeps descriptors from 17 on, so none may be there */
-#define HIGH_FD 64
+#define HIGH_FD     64
 
 struct prepared {
 	struct oc_strv argv, envp;
@@ -57,9 +57,10 @@ static int prepare_argv(struct prepared *p, const struct oc_plan_view *plan, oc_
 	size_t i;
 	int rc = 0;
 
-	json_array_foreach (plan->launch_argv, i, item)
-		rc = rc < 0 ? rc : oc_strv_add(&p->argv, json_string_value(item));
-	json_object_foreach (plan->launch_env, name, value) {
+	json_array_foreach(plan->launch_argv, i, item) rc =
+	        rc < 0 ? rc : oc_strv_add(&p->argv, json_string_value(item));
+	json_object_foreach(plan->launch_env, name, value)
+	{
 		if (!json_is_string(value) || !*name || strchr(name, '='))
 			return oc_refuse(err, "pin_mismatch", name, NULL, "launch.env of the pinned plan is not valid");
 		rc = rc < 0 ? rc : oc_strv_addf(&p->envp, "%s=%s", name, json_string_value(value));
@@ -73,13 +74,15 @@ static int prepare_files(struct prepared *p, const struct oc_plan_view *plan, oc
 	const json_t *item;
 	size_t i;
 
-	json_array_foreach (plan->launch_files, i, item) {
+	json_array_foreach(plan->launch_files, i, item)
+	{
 		int64_t number = oc_json_integer(item, "fd", -1);
 		const json_t *text = json_object_get(item, "text");
 		int fd;
 
 		if (i >= FILES_MAX || number < 3 || number > FILE_FD_MAX || !json_is_string(text))
-			return oc_refuse(err, "pin_mismatch", "launch.files", NULL, "launch.files of the pinned plan is not valid");
+			return oc_refuse(err, "pin_mismatch", "launch.files", NULL,
+			                 "launch.files of the pinned plan is not valid");
 		fd = oc_memfd("open-conduit", json_string_value(text), json_string_length(text));
 		if (fd < 0)
 			return oc_fail(err, OC_EIO, -fd, "Can't make a file in memory: %s", strerror(-fd));

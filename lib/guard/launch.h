@@ -14,7 +14,7 @@
 struct oc_launch {
 	pid_t pid; /* 0: none; also its process group */
 	bool exited;
-	int gate;  /* written: execute; closed: don't */
+	int gate; /* written: execute; closed: don't */
 	int channel, log;
 	struct oc_source *log_source;
 	char text[OC_LAUNCH_LOG];

@@ -80,7 +80,8 @@ int oc_live_make(const char *live, oc_error **err)
 	if (rc == 0 || rc == -ENOENT)
 		rc = make_all(parent, oc_path_base(live));
 	if (rc < 0)
-		return oc_refuse(err, "sandbox_unavailable", live, "Check the owner and the free space of the state directory",
-				 "The run's private directories can't be made at %s: %s", live, strerror(-rc));
+		return oc_refuse(err, "sandbox_unavailable", live,
+		                 "Check the owner and the free space of the state directory",
+		                 "The run's private directories can't be made at %s: %s", live, strerror(-rc));
 	return 0;
 }

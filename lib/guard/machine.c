@@ -9,12 +9,13 @@
 #include "guard/record.h"
 
 #define UNHOSTED_HELD_MS 10000
-#define GRACE_MAX_MS 3600000
-#define AFTER_KILL_MS 2000
+#define GRACE_MAX_MS     3600000
+#define AFTER_KILL_MS    2000
 
 const char *oc_machine_state_name(enum oc_guard_state state)
 {
-	static const char *const names[] = { "checking", "held", "refused", "started", "proved", "running", "stopping", "exited" };
+	static const char *const names[] = { "checking", "held",    "refused",  "started",
+		                             "proved",   "running", "stopping", "exited" };
 
 	return names[state];
 }
@@ -78,7 +79,8 @@ void oc_machine_phase(struct oc_guard *g, int64_t ms, void (*fn)(struct oc_guard
 void oc_machine_fail(struct oc_guard *g, const char *state, oc_error *error)
 {
 	if (!g->outcome.state) {
-		g->outcome.state = g->outcome.stop_by ? (strcmp(g->outcome.stop_by, "timeout") ? "stopped" : "timeout") : state;
+		g->outcome.state =
+		        g->outcome.stop_by ? (strcmp(g->outcome.stop_by, "timeout") ? "stopped" : "timeout") : state;
 		/* A stop that was asked for is no failure of the sandbox. */
 		if (!g->outcome.stop_by)
 			g->outcome.error = oc_error_to_json(error);
@@ -160,7 +162,8 @@ int oc_machine_release(struct oc_guard *g, struct oc_values *values, oc_error **
 
 	if (g->state != OC_GUARD_HELD || g->ending) {
 		oc_values_free(values);
-		return oc_fail(err, OC_EINVAL, 0, "The run is %s: only a held one can be released", oc_machine_state_name(g->state));
+		return oc_fail(err, OC_EINVAL, 0, "The run is %s: only a held one can be released",
+		               oc_machine_state_name(g->state));
 	}
 	rc = oc_record_reserve(g, err);
 	if (rc < 0) {

@@ -21,7 +21,7 @@
 #include "guard/live.h"
 #include "guard/record.h"
 
-#define STATUS_FD 3
+#define STATUS_FD  3
 #define STATUS_MAX 65536
 
 static void say(int fd, oc_error *error)
@@ -44,7 +44,7 @@ static int open_run_dir(struct oc_guard *g, const char *path, oc_error **err)
 		return oc_fail(err, OC_EIO, -g->run_dir, "Can't open %s: %s", path, strerror(-g->run_dir));
 	if (fstat(g->run_dir, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 077))
 		return oc_refuse(err, "sandbox_unavailable", path, "chmod 700 it, or remove it",
-				 "%s is not a directory that is ours alone", path);
+		                 "%s is not a directory that is ours alone", path);
 	if (fchdir(g->run_dir) < 0)
 		return oc_fail(err, OC_EIO, errno, "Can't enter %s: %s", path, strerror(errno));
 	return 0;
@@ -77,7 +77,8 @@ static int read_plan(struct oc_guard *g, const char *path, int64_t *journal_byte
 	if (rc < 0)
 		return rc;
 	if (strcmp(plan.runs, path) || strcmp(plan.run, oc_path_base(path)))
-		rc = oc_refuse(err, "pin_mismatch", path, NULL, "The plan in %s is of another run: %s", path, plan.runs);
+		rc = oc_refuse(err, "pin_mismatch", path, NULL, "The plan in %s is of another run: %s", path,
+		               plan.runs);
 	snprintf(g->run, sizeof(g->run), "%s", plan.run);
 	memcpy(g->digest, plan.digest, sizeof(g->digest));
 	g->live = strdup(plan.live);
@@ -219,7 +220,8 @@ int main(int argc, char **argv)
 	pid_t pid;
 
 	if (argc != 2 || !oc_path_clean(argv[1])) {
-		dprintf(2, "{\"code\":%d,\"message\":\"usage: open-conduit-guard RUN_DIR (an absolute path)\"}\n", OC_EINVAL);
+		dprintf(2, "{\"code\":%d,\"message\":\"usage: open-conduit-guard RUN_DIR (an absolute path)\"}\n",
+		        OC_EINVAL);
 		return 1;
 	}
 	if (pipe2(status, O_CLOEXEC) < 0 || (pid = fork()) < 0) {

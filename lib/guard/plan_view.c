@@ -19,10 +19,8 @@ bool oc_run_id_valid(const char *id)
 static int unpack_command(struct oc_plan_view *v, const json_t *object, oc_error **err)
 {
 	const struct oc_json_key keys[] = {
-		{ "argv", OC_JSON_STRINGS, true, &v->argv },
-		{ "cwd", OC_JSON_STRING, true, &v->cwd },
-		{ "env", OC_JSON_ARRAY, true, &v->env },
-		{ "secrets", OC_JSON_STRINGS, true, &v->secrets },
+		{ "argv", OC_JSON_STRINGS, true, &v->argv },       { "cwd", OC_JSON_STRING, true, &v->cwd },
+		{ "env", OC_JSON_ARRAY, true, &v->env },           { "secrets", OC_JSON_STRINGS, true, &v->secrets },
 		{ "inherit", OC_JSON_STRINGS, true, &v->inherit },
 	};
 
@@ -97,7 +95,8 @@ static int unpack_provider(struct oc_plan_view *v, const json_t *object, oc_erro
 
 static int wrong(oc_error **err, const char *member)
 {
-	return oc_refuse(err, "pin_mismatch", member, NULL, "The pinned plan can't be carried out: its %s is not valid", member);
+	return oc_refuse(err, "pin_mismatch", member, NULL, "The pinned plan can't be carried out: its %s is not valid",
+	                 member);
 }
 
 static int check_bounds(const struct oc_plan_view *v, oc_error **err)
@@ -153,7 +152,8 @@ static int unpack(struct oc_plan_view *v, oc_error **err)
 	if (rc < 0)
 		return rc;
 	if (version != 1)
-		return oc_fail(err, OC_EVERSION, 0, "This guard does not know plans of version %lld", (long long)version);
+		return oc_fail(err, OC_EVERSION, 0, "This guard does not know plans of version %lld",
+		               (long long)version);
 	if (v->resolved && json_is_null(v->resolved))
 		v->resolved = NULL;
 	rc = unpack_command(v, command, err);
@@ -175,8 +175,8 @@ static int load(int run_dir, const char *digest, struct oc_plan_view *v, struct 
 	if (rc < 0)
 		return oc_fail(err, OC_EFAILED, 0, "Can't compute the digest of the plan");
 	if (digest && strcmp(digest, v->digest))
-		return oc_refuse(err, "pin_mismatch", digest, NULL, "The pinned plan is not what it was: its digest is now %s",
-				 v->digest);
+		return oc_refuse(err, "pin_mismatch", digest, NULL,
+		                 "The pinned plan is not what it was: its digest is now %s", v->digest);
 	rc = oc_json_parse(text->data ? text->data : "", text->len, OC_JSON_MAX, OC_GUARD_PLAN, &v->json, err);
 	return rc < 0 ? rc : unpack(v, err);
 }

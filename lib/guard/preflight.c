@@ -16,8 +16,8 @@
 #include "guard/protocol.h"
 
 #define MAX_ENTRIES 10000000u
-#define TMPDIR_MAX 74
-#define ID_MASK ((1ull << 53) - 1) /* JSON carries no more, so plans hold device and inode cut to it */
+#define TMPDIR_MAX  74
+#define ID_MASK     ((1ull << 53) - 1) /* JSON carries no more, so plans hold device and inode cut to it */
 
 static void collect(oc_error **all, oc_error *one)
 {
@@ -37,12 +37,12 @@ static void check_identity(const char *path, const json_t *planned, const char *
 	int rc = oc_os_identify(AT_FDCWD, path, &id);
 
 	if (rc < 0)
-		oc_refuse(&err, "sandbox_denied", path, "Put it back, or start a new run", "%s %s is not there any more: %s", what, path,
-			  strerror(-rc));
-	else if (dev < 0 || ino < 0 || (id.dev & ID_MASK) != (uint64_t)dev ||
-		 (id.ino & ID_MASK) != (uint64_t)ino)
+		oc_refuse(&err, "sandbox_denied", path, "Put it back, or start a new run",
+		          "%s %s is not there any more: %s", what, path, strerror(-rc));
+	else if (dev < 0 || ino < 0 || (id.dev & ID_MASK) != (uint64_t)dev || (id.ino & ID_MASK) != (uint64_t)ino)
 		oc_refuse(&err, "sandbox_denied", path, "Start a new run, which is planned with what is there now",
-			  "%s %s is not what it was when the run was planned: something else took its place", what, path);
+		          "%s %s is not what it was when the run was planned: something else took its place", what,
+		          path);
 	collect(all, err);
 }
 
@@ -51,7 +51,8 @@ static void check_grants(const struct oc_plan_view *p, oc_error **all)
 	const json_t *list = json_object_get(p->resolved, "write"), *git = json_object_get(p->resolved, "git"), *item;
 	size_t i;
 
-	json_array_foreach (list, i, item) {
+	json_array_foreach(list, i, item)
+	{
 		const char *path = oc_json_text(item, "path");
 
 		/* The run's own directories are made afresh below. */
@@ -70,11 +71,11 @@ static void check_digest(const char *path, const char *planned, const char *what
 	int rc = fd < 0 ? -errno : oc_digest_fd(fd, digest);
 
 	if (rc < 0)
-		oc_refuse(&err, "pin_mismatch", path, "Install Open Conduit again, then start a new run", "The %s %s can't be read: %s",
-			  what, path, strerror(-rc));
+		oc_refuse(&err, "pin_mismatch", path, "Install Open Conduit again, then start a new run",
+		          "The %s %s can't be read: %s", what, path, strerror(-rc));
 	else if (strcmp(digest, planned))
 		oc_refuse(&err, "pin_mismatch", path, "Start a new run: it is planned with the new one",
-			  "The %s %s was replaced after the run was planned: it is %s now", what, path, digest);
+		          "The %s %s was replaced after the run was planned: it is %s now", what, path, digest);
 	collect(all, err);
 }
 
@@ -93,12 +94,12 @@ static int check_writable(const char *tool, const char *path, oc_error **err)
 	struct stat st;
 
 	if (stat(path, &st) < 0)
-		return oc_refuse(err, "sandbox_unavailable", tool, "open-conduit doctor", "%s can't be looked at: %s", path,
-				 strerror(errno));
+		return oc_refuse(err, "sandbox_unavailable", tool, "open-conduit doctor", "%s can't be looked at: %s",
+		                 path, strerror(errno));
 	if (!others_write(&st))
 		return 0;
 	return oc_refuse(err, "sandbox_denied", tool, "Make it writable by you or root alone (chmod go-w)",
-			 "%s decides how the run is confined, and %s can be changed by another user", tool, path);
+	                 "%s decides how the run is confined, and %s can be changed by another user", tool, path);
 }
 
 static int check_tool_grants(const struct oc_plan_view *p, const char *tool, oc_error **err)
@@ -106,12 +107,14 @@ static int check_tool_grants(const struct oc_plan_view *p, const char *tool, oc_
 	const json_t *list = json_object_get(p->resolved, "write"), *item;
 	size_t i;
 
-	json_array_foreach (list, i, item) {
+	json_array_foreach(list, i, item)
+	{
 		const char *path = oc_json_text(item, "path");
 
 		if (path && oc_path_within(path, tool))
 			return oc_refuse(err, "sandbox_denied", tool, "Grant less, or install it somewhere else",
-					 "%s decides how the run is confined, and lies in the write grant %s", tool, path);
+			                 "%s decides how the run is confined, and lies in the write grant %s", tool,
+			                 path);
 	}
 	return 0;
 }
@@ -144,9 +147,8 @@ static void check_tools(const struct oc_plan_view *p, oc_error **all)
 	const json_t *item;
 	size_t i;
 
-	json_array_foreach (p->tools, i, item)
-		if (oc_path_clean(json_string_value(item)))
-			check_tool(p, json_string_value(item), all);
+	json_array_foreach(p->tools, i, item) if (oc_path_clean(json_string_value(item)))
+	        check_tool(p, json_string_value(item), all);
 	if (!p->confined)
 		return;
 	check_tool(p, p->guest, all);
@@ -159,7 +161,8 @@ static int scan_grants(const struct oc_plan_view *p, struct oc_hardlinks *h, boo
 	const json_t *list = json_object_get(p->resolved, "write"), *item;
 	size_t i;
 
-	json_array_foreach (list, i, item) {
+	json_array_foreach(list, i, item)
+	{
 		const char *path = oc_json_text(item, "path");
 		int rc;
 
@@ -197,7 +200,8 @@ static void check_tmpdir(const struct oc_plan_view *p, oc_error **all)
 
 	if (p->confined && tmp && strlen(tmp) > TMPDIR_MAX)
 		oc_refuse(&err, "sandbox_unavailable", tmp, "Set XDG_STATE_HOME to a shorter path",
-			  "The run's temporary directory has a name of %zu bytes, and sockets in it allow %d", strlen(tmp), TMPDIR_MAX);
+		          "The run's temporary directory has a name of %zu bytes, and sockets in it allow %d",
+		          strlen(tmp), TMPDIR_MAX);
 	collect(all, err);
 }
 
@@ -215,7 +219,7 @@ static void check_earlier(int run_dir, const struct oc_plan_view *p, oc_error **
 		}
 	} else if (alive == OC_ALIVE_YES) {
 		oc_refuse(&err, "sandbox_unavailable", p->run, "Wait for it to end, or kill it",
-			  "An earlier attempt of this run is still alive (process %d)", (int)pid);
+		          "An earlier attempt of this run is still alive (process %d)", (int)pid);
 	}
 	collect(all, err);
 }

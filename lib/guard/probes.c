@@ -21,8 +21,9 @@
 
 static int listen_on(struct oc_listeners *l, const struct sockaddr *address, socklen_t len)
 {
-	const void *raw = address->sa_family == AF_INET ? (const void *)&((const struct sockaddr_in *)address)->sin_addr
-							 : (const void *)&((const struct sockaddr_in6 *)address)->sin6_addr;
+	const void *raw = address->sa_family == AF_INET
+	                          ? (const void *)&((const struct sockaddr_in *)address)->sin_addr
+	                          : (const void *)&((const struct sockaddr_in6 *)address)->sin6_addr;
 	int fd;
 
 	if (l->n == OC_LISTENERS || !inet_ntop(address->sa_family, raw, l->address[l->n], sizeof(l->address[0])))
@@ -56,7 +57,7 @@ static void listen_everywhere(struct oc_listeners *l)
 			((struct sockaddr_in *)&address)->sin_port = 0;
 			listen_on(l, (struct sockaddr *)&address, sizeof(struct sockaddr_in));
 		} else if (a->ifa_addr->sa_family == AF_INET6 &&
-			   !IN6_IS_ADDR_LINKLOCAL(&((struct sockaddr_in6 *)a->ifa_addr)->sin6_addr)) {
+		           !IN6_IS_ADDR_LINKLOCAL(&((struct sockaddr_in6 *)a->ifa_addr)->sin6_addr)) {
 			memcpy(&address, a->ifa_addr, sizeof(struct sockaddr_in6));
 			((struct sockaddr_in6 *)&address)->sin6_port = 0;
 			listen_on(l, (struct sockaddr *)&address, sizeof(struct sockaddr_in6));
@@ -73,7 +74,7 @@ static int port_of(int fd)
 	if (getsockname(fd, (struct sockaddr *)&address, &len) < 0)
 		return 0;
 	return ntohs(address.ss_family == AF_INET ? ((struct sockaddr_in *)&address)->sin_port
-						  : ((struct sockaddr_in6 *)&address)->sin6_port);
+	                                          : ((struct sockaddr_in6 *)&address)->sin6_port);
 }
 
 static int network(struct oc_guard *g)
@@ -152,7 +153,8 @@ int oc_probes_judge(struct oc_guard *g)
 		int fd = accept4(l->fd[i], NULL, NULL, SOCK_CLOEXEC);
 
 		if (fd >= 0) {
-			snprintf(detail, sizeof(detail), "a connection arrived at the guard's listener on %s", l->address[i]);
+			snprintf(detail, sizeof(detail), "a connection arrived at the guard's listener on %s",
+			         l->address[i]);
 			arrived++;
 		}
 		oc_close(fd);

@@ -32,8 +32,8 @@ static void on_signal(int fd, unsigned events, void *userdata)
 int oc_reap_signals(struct oc_guard *g, oc_error **err)
 {
 	/* Blocked is as good as ignored, and nothing of it reaches what is executed: the launch resets its mask. */
-	static const int signals[] = { SIGTERM, SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGTSTP,
-				       SIGTTIN, SIGTTOU, SIGXFSZ };
+	static const int signals[] = { SIGTERM, SIGCHLD, SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE, SIGUSR1,
+		                       SIGUSR2, SIGALRM, SIGTSTP, SIGTTIN, SIGTTOU, SIGXFSZ };
 	sigset_t set;
 	size_t i;
 

@@ -13,9 +13,9 @@
 #include "base/utf8.h"
 #include "guard/guard.h"
 
-#define RECORD_TMP "exit.json.part"
-#define RESERVE "reserve"
-#define RECORD_SIZE 65536
+#define RECORD_TMP   "exit.json.part"
+#define RESERVE      "reserve"
+#define RECORD_SIZE  65536
 #define RESERVE_SIZE 131072
 
 static bool may_be_retried(const char *state)
@@ -35,7 +35,8 @@ static int remove_earlier(int run_dir, oc_error **err)
 {
 	if ((unlinkat(run_dir, OC_GUARD_PROVED, 0) < 0 && errno != ENOENT) ||
 	    (unlinkat(run_dir, OC_GUARD_EXIT, 0) < 0 && errno != ENOENT))
-		return oc_fail(err, OC_EIO, errno, "Can't remove the record of an earlier attempt: %s", strerror(errno));
+		return oc_fail(err, OC_EIO, errno, "Can't remove the record of an earlier attempt: %s",
+		               strerror(errno));
 	return 0;
 }
 
@@ -49,7 +50,7 @@ static int check_exit(const struct oc_buf *text, int run_dir, oc_error **err)
 	if (may_be_retried(oc_json_text(json, "state")))
 		return remove_earlier(run_dir, err);
 	return oc_fail(err, OC_EEXISTS, 0, "The run is over: its exit record says %s",
-		       oc_json_text(json, "state") ? oc_json_text(json, "state") : "nothing");
+	               oc_json_text(json, "state") ? oc_json_text(json, "state") : "nothing");
 }
 
 int oc_record_check_earlier(int run_dir, oc_error **err)
@@ -66,7 +67,7 @@ int oc_record_check_earlier(int run_dir, oc_error **err)
 	/* The agent may have run, and nobody has said yet how that ended. */
 	else if (faccessat(run_dir, OC_GUARD_PROVED, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		rc = oc_refuse(err, "run_lost", OC_GUARD_PROVED, "Recover first: start the host once more",
-			       "An earlier attempt of this run was proved and left no exit record");
+		               "An earlier attempt of this run was proved and left no exit record");
 	else
 		rc = 0;
 	oc_buf_free(&text);
@@ -93,8 +94,9 @@ static int write_json(struct oc_guard *g, const char *name, json_t *taken, oc_er
 int oc_record_guard(struct oc_guard *g, oc_error **err)
 {
 	return write_json(g, OC_GUARD_INFO,
-			  json_pack("{s:i, s:I, s:s, s:s}", "pid", (int)getpid(), "start", (json_int_t)g->start, "boot", g->boot,
-				    "digest", g->digest), err);
+	                  json_pack("{s:i, s:I, s:s, s:s}", "pid", (int)getpid(), "start", (json_int_t)g->start, "boot",
+	                            g->boot, "digest", g->digest),
+	                  err);
 }
 
 static int allocate(struct oc_guard *g, const char *name, off_t size, int *out, oc_error **err)
@@ -111,7 +113,7 @@ static int allocate(struct oc_guard *g, const char *name, off_t size, int *out, 
 		oc_close(fd);
 		(void)unlinkat(g->run_dir, name, 0);
 		return oc_refuse(err, "sandbox_unavailable", name, "Make room on the disk of the state directory",
-				 "There is no room for the record of the run: %s", strerror(rc));
+		                 "There is no room for the record of the run: %s", strerror(rc));
 	}
 	oc_close(*out);
 	*out = fd;
@@ -124,7 +126,8 @@ int oc_record_reserve(struct oc_guard *g, oc_error **err)
 
 	rc = rc < 0 ? rc : allocate(g, RESERVE, RESERVE_SIZE, &g->reserve, err);
 	if (rc == 0 && unlinkat(g->run_dir, OC_GUARD_STARTED, 0) < 0 && errno != ENOENT)
-		rc = oc_fail(err, OC_EIO, errno, "Can't remove %s of an earlier attempt: %s", OC_GUARD_STARTED, strerror(errno));
+		rc = oc_fail(err, OC_EIO, errno, "Can't remove %s of an earlier attempt: %s", OC_GUARD_STARTED,
+		             strerror(errno));
 	if (rc == 0 && fsync(g->run_dir) < 0)
 		rc = oc_fail(err, OC_EIO, errno, "Can't write the run's directory: %s", strerror(errno));
 	return rc;
@@ -145,8 +148,10 @@ int oc_record_started(struct oc_guard *g, oc_error **err)
 		return oc_fail(err, OC_EIO, -rc, "Can't look at the launch process: %s", strerror(-rc));
 	now(at);
 	return write_json(g, OC_GUARD_STARTED,
-			  json_pack("{s:s, s:s, s:i, s:I, s:i, s:i}", "at", at, "boot", g->boot, "pid", (int)g->launch.pid, "start",
-				    (json_int_t)start, "pgrp", (int)g->launch.pid, "session", (int)g->session_id), err);
+	                  json_pack("{s:s, s:s, s:i, s:I, s:i, s:i}", "at", at, "boot", g->boot, "pid",
+	                            (int)g->launch.pid, "start", (json_int_t)start, "pgrp", (int)g->launch.pid,
+	                            "session", (int)g->session_id),
+	                  err);
 }
 
 int oc_record_proved(struct oc_guard *g, oc_error **err)
@@ -193,7 +198,8 @@ static json_t *stop_json(const struct oc_guard_outcome *o)
 {
 	if (!o->stop_by)
 		return json_null();
-	return json_pack("{s:s, s:I, s:b}", "by", o->stop_by, "grace_ms", (json_int_t)o->stop_grace, "forced", o->stop_forced);
+	return json_pack("{s:s, s:I, s:b}", "by", o->stop_by, "grace_ms", (json_int_t)o->stop_grace, "forced",
+	                 o->stop_forced);
 }
 
 static json_t *log_json(const struct oc_guard *g)
@@ -212,11 +218,12 @@ json_t *oc_record_exit_json(const struct oc_guard *g)
 {
 	const struct oc_guard_outcome *o = &g->outcome;
 
-	return json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:O?, s:o, s:o, s:I, s:I, s:o, s:o, s:i, s:I}", "version", 1, "run", g->run,
-			 "digest", g->digest, "state", o->state, "status", o->status, "signal", o->signal, "error",
-			 o->error, "started", time_json(g->started_ms), "ended", time_json(g->ended_ms),
-			 "output_bytes", (json_int_t)g->journal.output, "lost_bytes", (json_int_t)g->journal.lost, "launch_log",
-			 log_json(g), "stop", stop_json(o), "killed", o->killed, "attempts", (json_int_t)g->attempts);
+	return json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:O?, s:o, s:o, s:I, s:I, s:o, s:o, s:i, s:I}", "version", 1,
+	                 "run", g->run, "digest", g->digest, "state", o->state, "status", o->status, "signal",
+	                 o->signal, "error", o->error, "started", time_json(g->started_ms), "ended",
+	                 time_json(g->ended_ms), "output_bytes", (json_int_t)g->journal.output, "lost_bytes",
+	                 (json_int_t)g->journal.lost, "launch_log", log_json(g), "stop", stop_json(o), "killed",
+	                 o->killed, "attempts", (json_int_t)g->attempts);
 }
 
 static int text_of(const struct oc_guard *g, struct oc_buf *text, oc_error **err)
@@ -227,7 +234,8 @@ static int text_of(const struct oc_guard *g, struct oc_buf *text, oc_error **err
 	if (rc == 0 && text->len > RECORD_SIZE) {
 		/* A record there is beats one that says all: the long parts go. */
 		text->len = 0;
-		if (!oc_json_set_string(json, "launch_log", "") || !oc_json_set(json_object_get(json, "error"), "more", json_array()))
+		if (!oc_json_set_string(json, "launch_log", "") ||
+		    !oc_json_set(json_object_get(json, "error"), "more", json_array()))
 			return oc_nomem(err);
 		rc = oc_json_canonical(json, text, err);
 	}
@@ -237,8 +245,8 @@ static int text_of(const struct oc_guard *g, struct oc_buf *text, oc_error **err
 /* Into the space that was made before anything started; without it (nothing did) as any other file. */
 static int write_preallocated(struct oc_guard *g, const struct oc_buf *text)
 {
-	if (pwrite(g->record, text->data, text->len, 0) != (ssize_t)text->len || ftruncate(g->record, (off_t)text->len) < 0 ||
-	    fsync(g->record) < 0)
+	if (pwrite(g->record, text->data, text->len, 0) != (ssize_t)text->len ||
+	    ftruncate(g->record, (off_t)text->len) < 0 || fsync(g->record) < 0)
 		return -errno;
 	/* The directory may need a block for the new name. */
 	(void)unlinkat(g->run_dir, RESERVE, 0);
@@ -258,7 +266,7 @@ int oc_record_exit(struct oc_guard *g, oc_error **err)
 	rc = text_of(g, &text, err);
 	if (rc == 0) {
 		rc = g->record >= 0 ? write_preallocated(g, &text)
-				    : oc_write_file(g->run_dir, OC_GUARD_EXIT, text.data, text.len, 0600);
+		                    : oc_write_file(g->run_dir, OC_GUARD_EXIT, text.data, text.len, 0600);
 		if (rc < 0)
 			rc = oc_fail(err, OC_EIO, -rc, "Can't write %s: %s", OC_GUARD_EXIT, strerror(-rc));
 	}

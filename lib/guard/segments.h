@@ -6,8 +6,8 @@
 #include "base/util.h"
 
 #define OC_RECORD_HEADER 8u
-#define OC_RECORD_BAD UINT32_MAX
-#define OC_SEGMENT_NAME 17
+#define OC_RECORD_BAD    UINT32_MAX
+#define OC_SEGMENT_NAME  17
 
 struct oc_segments {
 	uint64_t start[64];

@@ -15,9 +15,9 @@
 #include "base/sha256.h"
 #include "guard/guard.h"
 
-#define HELLO_MS 5000
+#define HELLO_MS        5000
 #define OUTPUT_RETRY_MS 20
-#define OUTPUT_PENDING 16384u
+#define OUTPUT_PENDING  16384u
 
 static void drop(struct oc_client *c)
 {
@@ -86,10 +86,11 @@ static json_t *hello_reply(struct oc_guard *g)
 		return NULL;
 	/* The event's members too: who connects late learns why it was refused, or how it ended. */
 	if (!oc_json_set_string(reply, "digest", g->digest) || !oc_json_set(reply, "pid", json_integer(getpid())) ||
-	    !oc_json_set(reply, "start", json_integer((json_int_t)g->start)) || !oc_json_set_string(reply, "boot", g->boot) ||
+	    !oc_json_set(reply, "start", json_integer((json_int_t)g->start)) ||
+	    !oc_json_set_string(reply, "boot", g->boot) ||
 	    !oc_json_set(reply, "journal",
-			 json_pack("{s:I, s:I, s:I}", "first", (json_int_t)oc_journal_first(j), "next", (json_int_t)j->next,
-				   "acked", (json_int_t)j->acked)) ||
+	                 json_pack("{s:I, s:I, s:I}", "first", (json_int_t)oc_journal_first(j), "next",
+	                           (json_int_t)j->next, "acked", (json_int_t)j->acked)) ||
 	    !oc_json_set(reply, "stdin", json_integer((json_int_t)g->streams.accepted))) {
 		json_decref(reply);
 		return NULL;
@@ -109,7 +110,8 @@ static int do_hello(struct oc_client *c, json_int_t id, const json_t *params, oc
 	if (rc < 0)
 		return rc;
 	if (strcmp(digest, g->digest))
-		return oc_refuse(err, "pin_mismatch", g->run, NULL, "This guard holds the plan %s, not %s", g->digest, digest);
+		return oc_refuse(err, "pin_mismatch", g->run, NULL, "This guard holds the plan %s, not %s", g->digest,
+		                 digest);
 	reply = hello_reply(g);
 	if (!reply)
 		return oc_nomem(err);
@@ -129,9 +131,8 @@ static void wipe(const json_t *object)
 	const char *name;
 	json_t *value;
 
-	json_object_foreach ((json_t *)(uintptr_t)object, name, value)
-		if (json_is_string(value))
-			explicit_bzero((char *)(uintptr_t)json_string_value(value), json_string_length(value));
+	json_object_foreach((json_t *)(uintptr_t)object, name, value) if (json_is_string(value))
+	        explicit_bzero((char *)(uintptr_t)json_string_value(value), json_string_length(value));
 }
 
 static int do_release(struct oc_client *c, const json_t *params, oc_error **err)
@@ -142,14 +143,15 @@ static int do_release(struct oc_client *c, const json_t *params, oc_error **err)
 	struct oc_plan_view plan;
 	struct oc_values *values = NULL;
 	const struct oc_json_key keys[] = { { "digest", OC_JSON_STRING, true, &digest },
-					    { "env", OC_JSON_OBJECT, true, &env },
-					    { "secrets", OC_JSON_OBJECT, true, &secrets } };
+		                            { "env", OC_JSON_OBJECT, true, &env },
+		                            { "secrets", OC_JSON_OBJECT, true, &secrets } };
 	int rc = oc_json_unpack(params, "", NULL, keys, OC_COUNT(keys), err);
 
 	if (rc < 0)
 		return rc;
 	if (strcmp(digest, g->digest))
-		return oc_refuse(err, "pin_mismatch", g->run, NULL, "This guard holds the plan %s, not %s", g->digest, digest);
+		return oc_refuse(err, "pin_mismatch", g->run, NULL, "This guard holds the plan %s, not %s", g->digest,
+		                 digest);
 	rc = oc_plan_view_load(g->run_dir, g->digest, &plan, err);
 	if (rc < 0)
 		return rc;
@@ -177,7 +179,8 @@ static int do_stdin(struct oc_client *c, json_int_t id, const json_t *params, oc
 	int64_t offset = -1;
 	void *data = NULL;
 	size_t len;
-	const struct oc_json_key keys[] = { { "offset", OC_JSON_INT, true, &offset }, { "data", OC_JSON_STRING, true, &text } };
+	const struct oc_json_key keys[] = { { "offset", OC_JSON_INT, true, &offset },
+		                            { "data", OC_JSON_STRING, true, &text } };
 	int rc = oc_json_unpack(params, "", NULL, keys, OC_COUNT(keys), err);
 
 	if (rc < 0)

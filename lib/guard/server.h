@@ -27,8 +27,8 @@ struct oc_server {
 int oc_server_open(struct oc_guard *g, oc_error **err);
 void oc_server_close(struct oc_guard *g);
 bool oc_server_hosted(const struct oc_server *s);
-void oc_server_state(struct oc_guard *g);           /* tell the owner the state */
-void oc_server_output(struct oc_server *s);         /* tell it how far the journal is, at leisure */
+void oc_server_state(struct oc_guard *g);   /* tell the owner the state */
+void oc_server_output(struct oc_server *s); /* tell it how far the journal is, at leisure */
 void oc_server_accepted(struct oc_conn *conn, json_int_t id, uint64_t accepted);
 
 #endif

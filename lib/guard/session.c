@@ -13,11 +13,11 @@
 #include "guard/attempt.h"
 #include "guard/guard.h"
 
-#define OUT_MAX (16u << 20)
-#define RESULTS_MAX (1u << 20)
-#define FACTS_MAX 64
-#define TEXT_MAX 4096u
-#define PING_MS 10000
+#define OUT_MAX          (16u << 20)
+#define RESULTS_MAX      (1u << 20)
+#define FACTS_MAX        64
+#define TEXT_MAX         4096u
+#define PING_MS          10000
 #define PINGS_UNANSWERED 3
 
 void oc_session_init(struct oc_session *s)
@@ -88,7 +88,7 @@ static void chain_failure(struct oc_session *s, const char *id, const char *deta
 
 	s->failures++;
 	oc_refuse(&one, "sandbox_unavailable", id, "open-conduit doctor",
-		  "The sandbox did not prove itself: probe %s: %s", id, *detail ? detail : "no detail");
+	          "The sandbox did not prove itself: probe %s: %s", id, *detail ? detail : "no detail");
 	if (s->failed)
 		oc_error_append(&s->failed, one);
 	else
@@ -118,7 +118,9 @@ static void send_go(struct oc_guard *g)
 	unsigned char head[OC_FRAME_HEADER];
 	char control[CMSG_SPACE(sizeof(s->go_fds))] = { 0 };
 	struct iovec iov = { head, sizeof(head) };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control) };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+	};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 	ssize_t n;
 	int i;
@@ -194,7 +196,8 @@ static void protocol(struct oc_guard *g, const char *what)
 {
 	oc_error *err = NULL;
 
-	oc_refuse(&err, "sandbox_unavailable", "P13", "open-conduit doctor", "The guest broke the channel's protocol: %s", what);
+	oc_refuse(&err, "sandbox_unavailable", "P13", "open-conduit doctor",
+	          "The guest broke the channel's protocol: %s", what);
 	oc_attempt_broken(g, err);
 }
 
@@ -217,15 +220,17 @@ static void on_hello(struct oc_guard *g, struct oc_cursor *c)
 	char run[33];
 	uint32_t version;
 
-	if (s->hello || !oc_get_u32(c, &version) || !oc_get_bytes(c, nonce, sizeof(nonce)) || !text_of(c, true, run, sizeof(run)))
+	if (s->hello || !oc_get_u32(c, &version) || !oc_get_bytes(c, nonce, sizeof(nonce)) ||
+	    !text_of(c, true, run, sizeof(run)))
 		return protocol(g, "a hello that is none");
 	if (version != OC_CHANNEL_VERSION)
 		return protocol(g, "another version of it");
 	if (memcmp(nonce, s->nonce, sizeof(nonce)) || strcmp(run, g->run))
 		return protocol(g, "its hello is not the answer to this run's");
 	s->hello = true;
-	if (g->confined && (oc_session_expect(s, "P13") < 0 || count_result(s, "P13") < 0 ||
-			    oc_session_result(s, "P13", true, "the channel answered with this run's id and nonce", 0) < 0))
+	if (g->confined &&
+	    (oc_session_expect(s, "P13") < 0 || count_result(s, "P13") < 0 ||
+	     oc_session_result(s, "P13", true, "the channel answered with this run's id and nonce", 0) < 0))
 		return protocol(g, "out of memory");
 	oc_attempt_hello(g);
 }
@@ -257,8 +262,8 @@ static void on_result(struct oc_guard *g, struct oc_cursor *c)
 	uint8_t ok;
 	int rc;
 
-	if (!s->hello || s->ready || !oc_get_u8(c, &ok) || ok > 1 || !oc_get_u64(c, &ns) || !text_of(c, false, id, sizeof(id)) ||
-	    !text_of(c, true, raw, sizeof(raw)))
+	if (!s->hello || s->ready || !oc_get_u8(c, &ok) || ok > 1 || !oc_get_u64(c, &ns) ||
+	    !text_of(c, false, id, sizeof(id)) || !text_of(c, true, raw, sizeof(raw)))
 		return protocol(g, "a result that is none");
 	if (count_result(s, id) < 0)
 		return protocol(g, "a result of a probe that nobody sent");
@@ -301,9 +306,9 @@ static void on_failed(struct oc_guard *g, struct oc_cursor *c)
 		return protocol(g, "a failure that is none");
 	oc_buf_init(&stage, TEXT_MAX * 8);
 	(void)oc_text_escape(&stage, raw, strlen(raw), false);
-	oc_refuse(&err, "sandbox_unavailable", g->session.go ? "command" : "guest", NULL,
-		  "%s: %s%s%s", g->session.go ? "The command could not be started" : "The guest could not set up the sandbox",
-		  stage.data ? stage.data : "", errnum ? ": " : "", errnum ? strerror((int)errnum) : "");
+	oc_refuse(&err, "sandbox_unavailable", g->session.go ? "command" : "guest", NULL, "%s: %s%s%s",
+	          g->session.go ? "The command could not be started" : "The guest could not set up the sandbox",
+	          stage.data ? stage.data : "", errnum ? ": " : "", errnum ? strerror((int)errnum) : "");
 	oc_buf_free(&stage);
 	oc_attempt_refused(g, err);
 }

@@ -16,9 +16,9 @@ struct oc_session {
 	struct oc_source *source;
 	struct oc_frame_reader in;
 	struct oc_buf out;
-	bool out_secret;        /* wipe when sent */
+	bool out_secret; /* wipe when sent */
 	bool hello, ready, go, running, exited;
-	bool go_due;            /* GO goes out once all else has */
+	bool go_due; /* GO goes out once all else has */
 	int go_fds[3];
 	unsigned char nonce[OC_NONCE_SIZE];
 	char run[33];
@@ -28,9 +28,9 @@ struct oc_session {
 	} ids[OC_PROBE_IDS];
 	unsigned n_ids;
 	unsigned failures;
-	oc_error *failed;       /* chain of failed probes */
+	oc_error *failed; /* chain of failed probes */
 	json_t *facts;
-	struct oc_buf results;  /* text of a JSON array without its brackets */
+	struct oc_buf results; /* text of a JSON array without its brackets */
 	uint64_t total_ns;
 	struct oc_source *ping;
 	unsigned unanswered;

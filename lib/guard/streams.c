@@ -164,8 +164,8 @@ int oc_streams_open(struct oc_guard *g, oc_error **err)
 	return 0;
 }
 
-int oc_streams_input(struct oc_guard *g, struct oc_conn *conn, json_int_t id, uint64_t offset, void *data_taken, size_t len,
-		     oc_error **err)
+int oc_streams_input(struct oc_guard *g, struct oc_conn *conn, json_int_t id, uint64_t offset, void *data_taken,
+                     size_t len, oc_error **err)
 {
 	oc_cleanup(oc_freep) char *data = data_taken;
 	struct oc_streams *s = &g->streams;
@@ -173,8 +173,8 @@ int oc_streams_input(struct oc_guard *g, struct oc_conn *conn, json_int_t id, ui
 	int rc = 0;
 
 	if (offset > s->accepted)
-		return oc_fail(err, OC_EINVAL, 0, "stdin is at %llu: bytes before %llu are missing", (unsigned long long)s->accepted,
-			       (unsigned long long)offset);
+		return oc_fail(err, OC_EINVAL, 0, "stdin is at %llu: bytes before %llu are missing",
+		               (unsigned long long)s->accepted, (unsigned long long)offset);
 	if (s->end != UINT64_MAX && offset + len > s->end)
 		return oc_fail(err, OC_EINVAL, 0, "stdin ended at %llu", (unsigned long long)s->end);
 	/* Delivered again after a reconnect: the part that is here already is not taken twice. */
@@ -209,8 +209,8 @@ int oc_streams_input_end(struct oc_guard *g, uint64_t offset, oc_error **err)
 	if (s->end != UINT64_MAX && s->end != offset)
 		return oc_fail(err, OC_EINVAL, 0, "stdin ended at %llu", (unsigned long long)s->end);
 	if (offset < s->accepted || offset > s->accepted + (s->waiting ? s->waiting_len : 0))
-		return oc_fail(err, OC_EINVAL, 0, "stdin is at %llu: it can't end at %llu", (unsigned long long)s->accepted,
-			       (unsigned long long)offset);
+		return oc_fail(err, OC_EINVAL, 0, "stdin is at %llu: it can't end at %llu",
+		               (unsigned long long)s->accepted, (unsigned long long)offset);
 	s->end = offset;
 	feed(g);
 	return 0;

@@ -37,7 +37,8 @@ static bool planned(const struct oc_plan_view *plan, const char *name, bool secr
 	const json_t *item;
 	size_t i;
 
-	json_array_foreach (secret ? plan->secrets : plan->env, i, item) {
+	json_array_foreach(secret ? plan->secrets : plan->env, i, item)
+	{
 		if (secret && strcmp(json_string_value(item), name) == 0)
 			return true;
 		if (!secret && json_is_null(json_object_get(item, "value")) && oc_json_text(item, "name") &&
@@ -59,7 +60,8 @@ static int add(struct oc_values *values, const char *name, const json_t *value, 
 	if (rc == OC_ENOMEM)
 		return oc_nomem(err);
 	if (rc < 0 || len > VALUE_MAX || memchr(data, 0, len)) {
-		rc = oc_fail(err, OC_EPROTO, 0, "The value of %s is not base64 of at most %u bytes without NUL", name, VALUE_MAX);
+		rc = oc_fail(err, OC_EPROTO, 0, "The value of %s is not base64 of at most %u bytes without NUL", name,
+		             VALUE_MAX);
 	} else {
 		v->len = prefix + len;
 		v->secret = secret;
@@ -79,17 +81,19 @@ static int add(struct oc_values *values, const char *name, const json_t *value, 
 	return rc;
 }
 
-static int add_all(struct oc_values *values, const struct oc_plan_view *plan, const json_t *object, bool secret, oc_error **err)
+static int add_all(struct oc_values *values, const struct oc_plan_view *plan, const json_t *object, bool secret,
+                   oc_error **err)
 {
 	const char *name;
 	json_t *value;
 
-	json_object_foreach ((json_t *)(uintptr_t)object, name, value) {
+	json_object_foreach((json_t *)(uintptr_t)object, name, value)
+	{
 		int rc;
 
 		if (!planned(plan, name, secret))
-			return oc_refuse(err, "pin_mismatch", name, NULL, "The release brings %s, which the pinned plan does not name",
-					 name);
+			return oc_refuse(err, "pin_mismatch", name, NULL,
+			                 "The release brings %s, which the pinned plan does not name", name);
 		rc = add(values, name, value, secret, err);
 		if (rc < 0)
 			return rc;
@@ -102,18 +106,20 @@ static int check_secrets(const struct oc_values *values, const struct oc_plan_vi
 	const json_t *item;
 	size_t i;
 
-	json_array_foreach (plan->secrets, i, item) {
+	json_array_foreach(plan->secrets, i, item)
+	{
 		const char *name = json_string_value(item);
 		const struct oc_value *v = oc_values_find(values, name);
 
 		if (!v || !v->secret)
-			return oc_refuse(err, "secret_missing", name, NULL, "The release brings no value for the secret %s", name);
+			return oc_refuse(err, "secret_missing", name, NULL,
+			                 "The release brings no value for the secret %s", name);
 	}
 	return 0;
 }
 
 int oc_values_new(const struct oc_plan_view *plan, const json_t *env, const json_t *secrets, struct oc_values **out,
-		  oc_error **err)
+                  oc_error **err)
 {
 	size_t n = json_object_size(env) + json_object_size(secrets);
 	struct oc_values *values = calloc(1, sizeof(*values) + n * sizeof(values->v[0]));

@@ -18,7 +18,7 @@ struct oc_values {
 /* Exactly the plan's names: every secret (secret_missing), and of the variables whose value the plan leaves open those the
  * host has.  Any other name is refused. */
 int oc_values_new(const struct oc_plan_view *plan, const json_t *env, const json_t *secrets, struct oc_values **out,
-		  oc_error **err);
+                  oc_error **err);
 void oc_values_free(struct oc_values *values);
 const struct oc_value *oc_values_find(const struct oc_values *values, const char *name);
 

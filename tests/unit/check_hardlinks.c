@@ -240,5 +240,5 @@ START_TEST(test_unreadable)
 }
 END_TEST
 
-SUITE_MAIN("hardlinks", test_inside, test_outside, test_counted_once, test_single_file, test_links_are_not_followed, test_bounds,
-	   test_deep, test_missing, test_unreadable)
+SUITE_MAIN("hardlinks", test_inside, test_outside, test_counted_once, test_single_file, test_links_are_not_followed,
+           test_bounds, test_deep, test_missing, test_unreadable)

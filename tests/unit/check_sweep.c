@@ -72,8 +72,9 @@ static bool lives(pid_t pid)
 static void record(const char *file, pid_t pid, uint64_t start, const char *boot, pid_t pgrp, pid_t session)
 {
 	char text[512];
-	int n = snprintf(text, sizeof(text), "{\"at\":\"x\",\"boot\":\"%s\",\"pid\":%d,\"start\":%llu,\"pgrp\":%d,\"session\":%d}", boot,
-			 (int)pid, (unsigned long long)start, (int)pgrp, (int)session);
+	int n = snprintf(text, sizeof(text),
+	                 "{\"at\":\"x\",\"boot\":\"%s\",\"pid\":%d,\"start\":%llu,\"pgrp\":%d,\"session\":%d}", boot,
+	                 (int)pid, (unsigned long long)start, (int)pgrp, (int)session);
 
 	ck_assert_int_eq(oc_write_file(run_dir, file, text, (size_t)n, 0600), 0);
 }
@@ -94,7 +95,7 @@ START_TEST(test_kills_its_own)
 
 	begin();
 	leader = sleeper("OPEN_CONDUIT_RUN=" RUN, 0);
-	stranger = sleeper("OPEN_CONDUIT_RUN=" RUN, 0);      /* the mark, but neither group nor session */
+	stranger = sleeper("OPEN_CONDUIT_RUN=" RUN, 0); /* the mark, but neither group nor session */
 	other = sleeper("OPEN_CONDUIT_RUN=" RUN "x", 0);
 	record_of(leader, 0);
 	ck_assert_int_eq(oc_guard_sweep(run_dir, RUN, NULL), 1);
@@ -150,8 +151,12 @@ END_TEST
 
 START_TEST(test_damaged)
 {
-	static const char *const texts[] = { "", "{", "[]", "{\"pid\":1,\"start\":1,\"boot\":\"x\"}", "{\"pid\":-1}",
-					     "{\"boot\":\"x\",\"pid\":99999,\"pgrp\":0,\"session\":0,\"start\":5}" };
+	static const char *const texts[] = { "",
+		                             "{",
+		                             "[]",
+		                             "{\"pid\":1,\"start\":1,\"boot\":\"x\"}",
+		                             "{\"pid\":-1}",
+		                             "{\"boot\":\"x\",\"pid\":99999,\"pgrp\":0,\"session\":0,\"start\":5}" };
 	size_t i;
 
 	begin();
@@ -192,4 +197,5 @@ START_TEST(test_alive)
 }
 END_TEST
 
-SUITE_MAIN("sweep", test_kills_its_own, test_spares_the_unmarked, test_spares_the_older, test_another_boot, test_damaged, test_alive)
+SUITE_MAIN("sweep", test_kills_its_own, test_spares_the_unmarked, test_spares_the_older, test_another_boot,
+           test_damaged, test_alive)
