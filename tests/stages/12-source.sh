@@ -86,4 +86,9 @@ note=$(find lib host providers -name '*.c' -print0 | xargs -0 -r pmccabe 2>/dev/
 printf 'note - %s\n' "$note"
 printf 'note - files %s\n' "$(find lib host providers include -name '*.[ch]' -exec wc -l {} + | grep -v ' total$' | awk '{ print $1 }' | sort -n |
 	awk '{ a[NR] = $1 } END { if (NR) printf "%d: median %d, longest %d lines", NR, a[int((NR + 1) / 2)], a[NR] }')"
+
+expect 'map: every file that HACKING.md names is there' tests/map.sh
+sed 's/hardlinks\.c/hardlinks_gone.c/' HACKING.md >"$seeded/HACKING.md"
+refute 'map: control: a file that is not there' tests/map.sh "$seeded/HACKING.md"
+
 finish
