@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -18,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "guest/probe.h"
 #include "guest_agent.h"
 #include "guest_driver.h"
 #include "suite.h"
@@ -456,8 +458,99 @@ START_TEST(test_trace_fails)
 }
 END_TEST
 
-/* Only the guest sees that a test left it a descriptor: it is closed before the probe looks.  What the probe
- * itself finds is shown by the kind that can't be wrong: the agent's own (check_guest). */
+/* The guest closes what it was left, so the failing direction is shown on the probe itself. */
+START_TEST(test_stdio)
+{
+	struct oc_link link = { .fd = open("/dev/null", O_RDONLY | O_CLOEXEC) };
+	struct oc_probe_run run = { .report = &link };
+	char detail[OC_DETAIL_MAX] = "";
+	int extra, first = link.fd;
+
+	/* Check's own descriptors are in this process. */
+	for (int fd = 3; fd < 256; fd++)
+		if (fd != link.fd)
+			fcntl(fd, F_SETFD, FD_CLOEXEC);
+	pid_t pid = fork();
+	if (!pid) {
+		setsid();
+		for (int fd = 3; fd < 256; fd++)
+			if (fd != link.fd)
+				close(fd);
+		if (!oc_probe_stdio(&run, NULL, detail))
+			_exit(1);
+		extra = dup(0);
+		if (oc_probe_stdio(&run, NULL, detail) || !strstr(detail, "is open"))
+			_exit(2);
+		close(extra);
+		extra = posix_openpt(O_RDWR | O_NOCTTY);
+		if (extra < 0 || grantpt(extra) || unlockpt(extra))
+			_exit(3);
+		link.fd = extra;                     /* stands for the one that may be open */
+		close(open(ptsname(extra), O_RDWR)); /* becomes the controlling terminal */
+		close(first);
+		if (oc_probe_stdio(&run, NULL, detail) || !strstr(detail, "terminal"))
+			_exit(4);
+		_exit(0);
+	}
+	int status;
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
+/* What the provider promises of its own filter is judged before ours is there. */
+START_TEST(test_before)
+{
+	struct world w;
+	struct drive d;
+
+	world_init(&w);
+	for (int wanted = 1; wanted <= 2; wanted++) {
+		drive_start(&d, &w, DRIVE_NO_LANDLOCK); /* that filter stands for the provider's */
+		drive_orders(&d, OC_GUEST_CONFINED, (const char *[]){ "/bin/true", NULL });
+		drive_probe(&d, OC_PROBE_PRIVILEGES, "P15",
+		            (const char *[]){ "before", wanted == 1 ? "1" : "2", NULL });
+		drive_probe(&d, OC_PROBE_PRIVILEGES, "P15", (const char *[]){ "after", "2", NULL });
+		drive_send(&d, OC_FRAME_PREPARE, NULL, 0);
+		ck_assert_int_eq(drive_until(&d, OC_FRAME_READY, 0), OC_FRAME_READY);
+		ck_assert_uint_eq(d.failures, wanted - 1);
+		drive_end(&d);
+	}
+	world_free(&w);
+}
+END_TEST
+
+/* A write that lands in the sandbox's own tmpfs is no write on the host; one in a part of a host's tmpfs is. */
+START_TEST(test_own_tmpfs)
+{
+	struct world w;
+	struct drive d;
+	char *sub, *file;
+
+	world_init(&w);
+	if (geteuid() || unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL)) {
+		fprintf(stderr, "# skipped: mounts for this test need root\n");
+		world_free(&w);
+		return;
+	}
+	ck_assert_int_eq(mount("tmpfs", w.beside, "tmpfs", 0, "mode=0777"), 0);
+	sub = under(w.beside, "sub");
+	file = under(w.beside, "file");
+	make(&w, file, 0644);
+	ck_assert_int_eq(mkdir(sub, 0777), 0);
+	ck_assert_int_eq(chown(sub, w.uid, w.uid), 0);
+	PASSES(0, OC_PROBE_UNWRITABLE, w.beside);
+	SAID("tmpfs of the sandbox's own");
+	PASSES(0, OC_PROBE_UNWRITABLE, file);
+	ck_assert_int_eq(mount(sub, w.ws, NULL, MS_BIND, NULL), 0);
+	FAILS(0, OC_PROBE_UNWRITABLE, w.ws);
+	umount(w.ws);
+	umount(w.beside);
+	free(sub);
+	free(file);
+	world_free(&w);
+}
+END_TEST
 
 static bool can_nest(struct world *w)
 {
@@ -529,8 +622,9 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-	const TTest *const tests[] = { test_files,      test_listed, test_fifo,    test_sockets,     test_network,
-		                       test_no_network, test_proxy,  test_process, test_trace_fails, test_nested };
+	const TTest *const tests[] = { test_files,      test_listed,    test_fifo,    test_sockets,     test_network,
+		                       test_no_network, test_proxy,     test_process, test_trace_fails, test_stdio,
+		                       test_before,     test_own_tmpfs, test_nested };
 
 	if (argc > 1 && !strcmp(argv[1], "agent"))
 		return guest_agent(argc, argv);
