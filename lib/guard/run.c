@@ -109,14 +109,27 @@ static int load_pin(oc_run *run, oc_error **err)
 	return run->dir < 0 ? run->dir : 0;
 }
 
-/* Nothing to connect to: only a run that has not begun may be launched. */
+/* Nothing to connect to: only a run that has not begun may be launched, or one that may be tried again. */
 static int launch_or_refuse(oc_run *run, oc_error **err)
 {
+	enum oc_launch_state state = OC_LAUNCH_UNKNOWN;
+	int rc = oc_store_launch_state(run->store, run->id, &state, err);
+
+	if (rc < 0)
+		return rc;
+	if (state == OC_LAUNCH_UNKNOWN)
+		return oc_refuse(err, "pin_mismatch", run->id, "open-conduit runs list",
+				 "what became of the last attempt of this run is unknown, so it is not tried again");
+	if (state == OC_LAUNCH_AGAIN)
+		return oc_run_again(run, err);
 	if (!faccessat(run->dir, OC_GUARD_EXIT, F_OK, AT_SYMLINK_NOFOLLOW)) {
 		run->exited = true;
 		oc_run_pump(run);
 		return 0;
 	}
+	if (state == OC_LAUNCH_OVER)
+		return oc_refuse(err, "run_lost", run->id, "open-conduit runs get ID",
+				 "this run is over and has no exit record: start a new run");
 	if (!faccessat(run->dir, OC_GUARD_STARTED, F_OK, AT_SYMLINK_NOFOLLOW))
 		return oc_refuse(err, "run_lost", run->id, "open-conduit runs list",
 				 "the guard of this run is gone after it started: let recovery settle what it left");
@@ -128,8 +141,6 @@ int oc_run_begin(oc_run *run, oc_error **err)
 	pid_t pid = 0;
 	int rc = load_pin(run, err);
 
-	if (!rc)
-		rc = oc_verdict_require(run->store, run->plan, NULL, err);
 	if (rc < 0)
 		return rc;
 	switch (oc_guard_alive(run->dir, OC_GUARD_INFO, &pid, err)) {
