@@ -59,9 +59,9 @@ static uint64_t handled(int abi)
 	return FS_ALL | (abi >= 2 ? FS_REFER : 0) | (abi >= 3 ? FS_TRUNCATE : 0) | (abi >= 5 ? FS_IOCTL_DEV : 0);
 }
 
-static int allow(int ruleset, const char *path, uint64_t rights)
+static int allow(int ruleset, const char *path, uint64_t rights, int flags)
 {
-	struct path_beneath rule = { rights, open(path, O_PATH | O_CLOEXEC) };
+	struct path_beneath rule = { rights, open(path, O_PATH | O_CLOEXEC | flags) };
 	struct stat st;
 	int result = 0;
 
@@ -69,6 +69,8 @@ static int allow(int ruleset, const char *path, uint64_t rights)
 		return -errno;
 	if (fstat(rule.parent_fd, &st) < 0)
 		result = -errno;
+	else if (S_ISLNK(st.st_mode))
+		result = -ELOOP;
 	else if (!S_ISDIR(st.st_mode))
 		rule.allowed &= FS_OF_A_FILE;
 	if (!result && syscall(NR_add_rule, ruleset, 1, &rule, 0))
@@ -90,7 +92,7 @@ static int allow_system(int ruleset, uint64_t all, const char **what)
 	};
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		int result = allow(ruleset, places[i].path, places[i].rights & all);
+		int result = allow(ruleset, places[i].path, places[i].rights & all, 0);
 
 		*what = places[i].path;
 		if (result < 0 && result != -ENOENT)
@@ -116,7 +118,11 @@ int oc_landlock_apply(int abi, char *const *paths, const char **what)
 	result = allow_system(ruleset, all, what);
 	for (; !result && paths && *paths; paths++) {
 		*what = *paths;
-		result = allow(ruleset, *paths, all & ~FS_DEVICES);
+		result = allow(ruleset, *paths, all & ~FS_DEVICES, O_NOFOLLOW);
+		/* A grant that isn't there, or is a link by now, gets no rule, which only forbids more; the
+		 * probes then say which one it is. */
+		if (result == -ENOENT || result == -ENOTDIR || result == -ELOOP)
+			result = 0;
 	}
 	if (!result) {
 		*what = "restrict";

@@ -2,6 +2,7 @@
 /* The real static guest, driven over a socketpair without any sandbox around it: what it does itself. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -275,7 +276,6 @@ enum bad {
 	TOO_MANY,
 	TOO_LONG,
 	RELATIVE_WRITABLE,
-	MISSING_WRITABLE,
 	BAD_KINDS
 };
 
@@ -349,9 +349,6 @@ static void misbehave(struct drive *d, enum bad kind)
 		break;
 	case RELATIVE_WRITABLE:
 		drive_text(d, OC_FRAME_WRITABLE, "ws");
-		break;
-	case MISSING_WRITABLE:
-		drive_text(d, OC_FRAME_WRITABLE, "/nonexistent");
 		break;
 	default:
 		break;
@@ -467,6 +464,41 @@ START_TEST(test_ping)
 	drive_send(&d, OC_FRAME_PING, "12345678", 8);
 	ck_assert_int_eq(drive_next(&d), OC_FRAME_PONG);
 	drive_end(&d);
+	world_free(&w);
+}
+END_TEST
+
+/* Whether w->beside is writable to an agent that was granted `path` too. */
+static bool beside_writable(struct world *w, const char *path)
+{
+	struct drive d;
+
+	drive_start(&d, w, 0);
+	drive_orders(&d, CONFINED, AGENT(w, "exit", "0"));
+	drive_text(&d, OC_FRAME_WRITABLE, path);
+	drive_probe(&d, OC_PROBE_WRITABLE, "P8", (const char *[]){ w->beside, NULL });
+	drive_send(&d, OC_FRAME_PREPARE, NULL, 0);
+	ck_assert_msg(drive_until(&d, OC_FRAME_READY, OC_FRAME_FAILED) == OC_FRAME_READY, "%s", d.failed);
+	ck_assert_uint_eq(d.results, 1);
+	drive_end(&d);
+	return d.last_ok;
+}
+
+/* A grant that vanished or became a link grants nothing, and leaves it to the probes to say which. */
+START_TEST(test_grant_gone)
+{
+	char link[PATH_MAX];
+	struct world w;
+
+	world_init(&w);
+	if (!geteuid())
+		ck_assert_int_eq(chown(w.beside, w.uid, w.uid), 0);
+	snprintf(link, sizeof(link), "%s/link", w.dir);
+	ck_assert_int_eq(symlink(w.beside, link), 0);
+	ck_assert(beside_writable(&w, w.beside));
+	ck_assert(!beside_writable(&w, link));
+	ck_assert(!beside_writable(&w, "/nonexistent"));
+	ck_assert(!beside_writable(&w, "/etc/passwd/beneath"));
 	world_free(&w);
 }
 END_TEST
@@ -673,7 +705,7 @@ int main(int argc, char **argv)
 	const TTest *const tests[] = { test_exit_exact,    test_handed_exactly, test_not_started, test_signals,
 		                       test_leaves_nobody, test_guest_killed,   test_bad_orders,  test_bad_go,
 		                       test_garbage_later, test_full_channel,   test_ping,        test_no_landlock,
-		                       test_hardening,     test_files,          test_attack };
+		                       test_grant_gone,    test_hardening,      test_files,       test_attack };
 
 	if (argc > 1 && !strcmp(argv[1], "agent"))
 		return guest_agent(argc, argv);
