@@ -25,7 +25,10 @@ static const struct oc_json_key read_keys[] = { TEXT("path"), FLAG("allow"),  TE
 static const struct oc_json_key protected_keys[] = { TEXT("path"), TEXT("what"), FLAG("exists"), FLAG("dir") };
 static const struct oc_json_key readonly_keys[] = { TEXT("path"), TEXT("what") };
 static const struct oc_json_key network_keys[] = { TEXT("entry"), TEXT("host"), NUMBER("port"), FLAG("wildcard") };
-static const struct oc_json_key socket_keys[] = { TEXT("path"), TEXT("rule"), TEXT("as") };
+/* {toolbelt} is made inside, so it has no path here. */
+static const struct oc_json_key socket_keys[] = { { "path", OC_JSON_STRING | OC_JSON_NULL_OK, false, NULL },
+	                                          TEXT("rule"),
+	                                          TEXT("as") };
 static const struct oc_json_key hidden_keys[] = { TEXT("path"), TEXT("why") };
 static const struct oc_json_key git_keys[] = { TEXT("path"), TEXT("mode"), NUMBER("dev"), NUMBER("ino") };
 
@@ -57,7 +60,11 @@ static int check_list(const json_t *resolved, size_t which, oc_error **err)
 		return rc;
 	json_array_foreach(list, i, entry)
 	{
-		if (!oc_path_clean(oc_json_text(entry, "path")))
+		const char *at = oc_json_text(entry, "path"), *as = oc_json_text(entry, "as");
+
+		if (!at && as && strcmp(as, "{toolbelt}") == 0)
+			continue;
+		if (!oc_path_clean(at))
 			return oc_plan_bad(err, path, "holds what is not an absolute, clean path");
 	}
 	return 0;

@@ -283,7 +283,9 @@ static bool lifted(struct probes *p, const char *path)
 
 	json_array_foreach(json_object_get(p->resolved, "sockets"), i, entry)
 	{
-		if (strcmp(oc_json_text(entry, "path"), path) == 0)
+		const char *at = oc_json_text(entry, "path"); /* none: {toolbelt} */
+
+		if (at && strcmp(at, path) == 0)
 			return true;
 	}
 	return false;
@@ -315,6 +317,40 @@ static const char *agent_socket(const struct oc_plan_input *in)
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool same_directory(const char *a, const char *b)
+{
+	size_t n = (size_t)(oc_path_base(a) - a);
+
+	return n == (size_t)(oc_path_base(b) - b) && strncmp(a, b, n) == 0;
+}
+
+/* Sorted.  More than can be tried one by one: of each directory the first, because directories are what is hidden; those
+ * that a grant lifts always.  Where even that is too much the run is refused, except where no socket can be made at all:
+ * there any of them proves it. */
+static void listening_sockets(struct probes *p, const struct oc_strv *list)
+{
+	bool all = strcmp(oc_json_text(p->resolved, "unix_sockets"), "all") == 0;
+	const char *last = "";
+	size_t i, n = 0;
+
+	for (i = 0; i < list->n; i++) {
+		const char *path = list->v[i];
+		bool one = list->n <= SOCKETS_MAX || !same_directory(path, last);
+
+		if (!one && !lifted(p, path))
+			continue;
+		if (n++ < SOCKETS_MAX)
+			socket_probe(p, path, true);
+		if (one)
+			last = path;
+	}
+	if (n > SOCKETS_MAX && all && p->rc == 0)
+		p->rc = oc_refuse(
+		        p->err, "sandbox_unavailable", "unix_sockets", "leave out \"unix_sockets\": \"all\"",
+		        "sockets listen in more than %u directories, so that none can be reached can't be proved",
+		        SOCKETS_MAX);
 }
 
 /* P10: the sockets that lead out, there or not, and everything that listens now. */
@@ -349,8 +385,7 @@ static void sockets(struct probes *p)
 		p->rc = oc_fail(p->err, OC_EIO, 0, "the list of listening sockets can't be read");
 	if (listening.n > 1)
 		qsort(listening.v, listening.n, sizeof(*listening.v), by_name);
-	for (i = 0; i < listening.n && i < SOCKETS_MAX; i++)
-		socket_probe(p, listening.v[i], true);
+	listening_sockets(p, &listening);
 	oc_strv_free(&listening);
 }
 

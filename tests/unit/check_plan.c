@@ -2,6 +2,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "alloc_fail.h"
@@ -112,6 +115,81 @@ START_TEST(test_probes)
 	plan = fixture_plan(&f, RUN);
 	ck_assert(!probed(plan, "P15", OC_PROBE_PRIVILEGES, "before"));
 	oc_plan_free(plan);
+	fixture_close(&f);
+}
+END_TEST
+
+static int listen_at(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	ck_assert_uint_lt(strlen(path), sizeof(address.sun_path));
+	strcpy(address.sun_path, path);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	ck_assert_int_eq(listen(fd, 1), 0);
+	return fd;
+}
+
+/* {toolbelt} has no path on the host, and must be in nobody's way. */
+START_TEST(test_toolbelt)
+{
+	oc_plan *plan = NULL, *again = NULL;
+	char path[300];
+	int fd;
+
+	fixture_open(&f);
+	oc_plan_free(fixture_plan(&f, RUN));
+	snprintf(path, sizeof(path), "%s/s", f.dir);
+	fd = listen_at(path);
+	json_object_set_new(f.resolved, "unix_sockets", json_string("all"));
+	json_object_set_new(f.resolved, "sockets",
+	                    json_pack("[{s:n,s:s,s:s},{s:s,s:s,s:s}]", "path", "rule", "sockets[0]", "as", "{toolbelt}",
+	                              "path", path, "rule", "sockets[1]", "as", path));
+	OK(oc_plan_build(&f.in, &plan, &err));
+	ck_assert(probed(plan, "P10", OC_PROBE_SOCKET, path));
+	OK(oc_plan_load(oc_plan_json(plan), strlen(oc_plan_json(plan)), &again, &err));
+	ck_assert_str_eq(oc_plan_digest(plan), oc_plan_digest(again));
+	oc_plan_free(again);
+	oc_plan_free(plan);
+	/* Only it: any other socket needs its path. */
+	json_object_set_new(json_array_get(json_object_get(f.resolved, "sockets"), 0), "as", json_string("/x"));
+	plan = NULL;
+	ck_assert_int_lt(oc_plan_build(&f.in, &plan, NULL), 0);
+	close(fd);
+	fixture_close(&f);
+}
+END_TEST
+
+/* However many listen before it in the order of names, one of each directory is tried. */
+START_TEST(test_many_sockets)
+{
+	enum { MANY = 600 };
+	int fds[MANY], last, i;
+	char path[300];
+	oc_plan *plan;
+
+	fixture_open(&f);
+	snprintf(path, sizeof(path), "%s/a", f.dir);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	for (i = 0; i < MANY; i++) {
+		snprintf(path, sizeof(path), "%s/a/%03d", f.dir, i);
+		fds[i] = listen_at(path);
+	}
+	snprintf(path, sizeof(path), "%s/z", f.dir);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/z/s", f.dir);
+	last = listen_at(path);
+	plan = fixture_plan(&f, RUN);
+	ck_assert(probed(plan, "P10", OC_PROBE_NO_SOCKET, path));
+	snprintf(path, sizeof(path), "%s/a/000", f.dir);
+	ck_assert(probed(plan, "P10", OC_PROBE_NO_SOCKET, path));
+	snprintf(path, sizeof(path), "%s/a/599", f.dir);
+	ck_assert(!probed(plan, "P10", OC_PROBE_NO_SOCKET, path));
+	oc_plan_free(plan);
+	for (i = 0; i < MANY; i++)
+		close(fds[i]);
+	close(last);
 	fixture_close(&f);
 }
 END_TEST
@@ -528,6 +606,6 @@ START_TEST(test_cost)
 }
 END_TEST
 
-SUITE_MAIN("plan", test_build, test_probes, test_kinds, test_none, test_command_refused, test_denied_command,
-           test_bad_reply, test_every_key, test_values, test_load_strict, test_diff, test_no_memory, test_pin_no_memory,
-           test_cost)
+SUITE_MAIN("plan", test_build, test_probes, test_toolbelt, test_many_sockets, test_kinds, test_none,
+           test_command_refused, test_denied_command, test_bad_reply, test_every_key, test_values, test_load_strict,
+           test_diff, test_no_memory, test_pin_no_memory, test_cost)
