@@ -12,6 +12,7 @@
 
 #include "base/fault.h"
 #include "base/fd.h"
+#include "base/time.h"
 #include "guard/guard.h"
 #include "guard/preflight.h"
 
@@ -87,6 +88,7 @@ static void on_report(int fd, unsigned events, void *userdata)
 		return;
 	if (n > 0 && oc_buf_add(&g->preflight.report, data, (size_t)n) == 0)
 		return;
+	g->preflight.ns = oc_mono_ns() - g->preflight.ns;
 	refusal = verdict(&g->preflight.report);
 	oc_source_free(oc_steal(g->preflight.source));
 	g->preflight.fd = oc_close(g->preflight.fd);
@@ -102,6 +104,7 @@ int oc_preflight_start(struct oc_guard *g, oc_error **err)
 	oc_buf_init(&g->preflight.report, REPORT_MAX);
 	if (pipe2(p, O_CLOEXEC) < 0)
 		return oc_fail(err, OC_EIO, errno, "Can't make a pipe: %s", strerror(errno));
+	g->preflight.ns = oc_mono_ns();
 	g->preflight.fd = p[0];
 	g->preflight.pid = fork();
 	if (g->preflight.pid == 0)

@@ -103,6 +103,12 @@ void oc_ending_output_closed(struct oc_guard *g)
 		oc_machine_phase(g, 0, kill_rest);
 }
 
+void oc_ending_reaped(struct oc_guard *g)
+{
+	if (g->ending && g->phase == reap_step)
+		oc_machine_phase(g, 0, reap_step);
+}
+
 void oc_ending_begin(struct oc_guard *g, bool drain)
 {
 	if (g->ending)

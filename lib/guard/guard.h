@@ -60,6 +60,7 @@ struct oc_guard {
 		int fd;
 		struct oc_source *source;
 		struct oc_buf report;
+		int64_t ns; /* from the fork to the verdict */
 	} preflight;
 	struct oc_journal journal;
 	struct oc_server server;
@@ -96,6 +97,7 @@ void oc_machine_enter(struct oc_guard *g, enum oc_guard_state state);
 /* ending.c: from the last moment of the run to the record */
 void oc_ending_begin(struct oc_guard *g, bool drain);
 void oc_ending_output_closed(struct oc_guard *g);
+void oc_ending_reaped(struct oc_guard *g); /* a child died: perhaps it was the last */
 
 /* reap.c */
 int oc_reap_signals(struct oc_guard *g, oc_error **err);

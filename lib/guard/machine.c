@@ -38,6 +38,8 @@ json_t *oc_machine_event(const struct oc_guard *g)
 	json_t *event = json_object();
 	bool ok = event && oc_json_set_string(event, "state", oc_machine_state_name(g->state));
 
+	if (ok && g->state == OC_GUARD_HELD)
+		ok = oc_json_set(event, "preflight_ns", json_integer((json_int_t)g->preflight.ns));
 	if (ok && g->state == OC_GUARD_REFUSED)
 		ok = oc_json_set(event, "error", json_incref(g->refusal));
 	if (ok && g->state == OC_GUARD_PROVEN) {

@@ -25,6 +25,7 @@ static void on_signal(int fd, unsigned events, void *userdata)
 	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
 		term |= info.ssi_signo == SIGTERM;
 	oc_reap(g);
+	oc_ending_reaped(g);
 	if (term)
 		oc_machine_stop(g, "signal", -1);
 }
