@@ -16,7 +16,14 @@ for path in sorted(found):
 PY
 )
 [ "${#files[@]}" -gt 0 ] || { echo "nothing to look at in $*"; exit 2; }
-# One at a time: with several clang-tidy 14 takes va_list for another type and reports it unset.
-# What gcc knows and clang doesn't is no finding.
-printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" clang-tidy-14 --quiet -p "$build" \
-	--extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-ignored-optimization-argument
+# One at a time: with several clang-tidy 14 takes va_list for another type and reports it unset.  Each into a file of its
+# own, so that two don't write into one line.  What gcc knows and clang doesn't is no finding.
+said=$(mktemp -d)
+trap 'rm -rf "$said"' EXIT
+export said build
+# shellcheck disable=SC2016 # for the inner shell
+printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" sh -c 'clang-tidy-14 --quiet -p "$build" \
+	--extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-ignored-optimization-argument "$1" >"$said/$$" 2>&1' -
+status=$?
+cat "$said"/*
+exit $status
