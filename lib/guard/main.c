@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fault.h"
@@ -23,6 +24,7 @@
 
 #define STATUS_FD  3
 #define STATUS_MAX 65536
+#define LOCK_TRIES 700 /* of 10 ms: recovery may have to end processes, which takes five seconds at most */
 
 static void say(int fd, oc_error *error)
 {
@@ -50,20 +52,36 @@ static int open_run_dir(struct oc_guard *g, const char *path, oc_error **err)
 	return 0;
 }
 
+/* Recovery takes it too, for a moment: another host that lists the runs is no reason to fail this one. */
+static int wait_lock(const struct oc_guard *g, int fd)
+{
+	const struct timespec pause = { 0, 10 * 1000 * 1000 };
+	int tries, rc = -EWOULDBLOCK;
+
+	for (tries = 0; tries < LOCK_TRIES && rc == -EWOULDBLOCK; tries++) {
+		rc = flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
+		if (rc == -EWOULDBLOCK && oc_guard_alive(g->run_dir, OC_GUARD_INFO, NULL, NULL) == OC_ALIVE_YES)
+			break;
+		if (rc == -EWOULDBLOCK)
+			nanosleep(&pause, NULL);
+	}
+	return rc;
+}
+
 /* Held until the process ends, however it ends; nothing else is looked at before. */
 static int lock_run(const struct oc_guard *g, oc_error **err)
 {
 	int fd = openat(g->run_dir, OC_GUARD_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int rc;
 
 	if (fd < 0)
 		return oc_fail(err, OC_EIO, errno, "Can't open the lock of the run: %s", strerror(errno));
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		int errnum = errno;
-
+	rc = wait_lock(g, fd);
+	if (rc < 0) {
 		oc_close(fd);
-		if (errnum == EWOULDBLOCK)
+		if (rc == -EWOULDBLOCK)
 			return oc_fail(err, OC_EEXISTS, 0, "Another guard holds this run");
-		return oc_fail(err, OC_EIO, errnum, "Can't lock the run: %s", strerror(errnum));
+		return oc_fail(err, OC_EIO, -rc, "Can't lock the run: %s", strerror(-rc));
 	}
 	oc_fault("guard:after-lock");
 	return 0;

@@ -195,7 +195,14 @@ static int clean(struct found *f)
 		return rc;
 	}
 	oc_fault("recover:swept");
-	return remove_live(f);
+	rc = remove_live(f);
+	oc_fault("recover:cleaned");
+	/* We hold the lock: nobody listens there. */
+	if (rc == 0 && unlinkat(f->dir, OC_GUARD_SOCKET, 0) < 0 && errno != ENOENT) {
+		unknown(f, "the socket of its guard can't be removed", errno, "ls -ld");
+		rc = -1;
+	}
+	return rc;
 }
 
 /* Back to "nothing ran".  `started` goes last: while it is there the next recovery cleans again. */
@@ -213,6 +220,7 @@ static int rewind_run(struct found *f)
 		unknown(f, "its directory can't be written", errno, "ls -ld");
 		return -1;
 	}
+	oc_fault("recover:rewound");
 	return 0;
 }
 
@@ -288,15 +296,11 @@ static const char *forget(struct found *f)
 	return "forgotten";
 }
 
-/* A run that could not be told for a while is again what its guard says it is. */
+/* Its guard may have gone on while no host was there to say so; it never went back. */
 static const char *adoptable(struct found *f)
 {
-	const char *state = f->proved ? "running" : f->started ? "started" : "launched";
-	oc_error *ignored = NULL;
-
 	snprintf(f->detail, sizeof(f->detail), "its guard lives");
-	if (f->state && strcmp(f->state, "unknown") == 0 && oc_store_state(f->store, f->run, state, NULL, &ignored) < 0)
-		oc_error_free(ignored);
+	(void)oc_store_progress(f->store, f->run, f->proved ? "running" : f->started ? "started" : "launched", NULL);
 	return "alive";
 }
 

@@ -297,6 +297,9 @@ int oc_run_finish(oc_run *run, oc_error **err)
 		rc = oc_remove_tree(live, run->id);
 	if (rc < 0 && rc != -ENOENT)
 		return oc_fail(err, OC_EIO, -rc, "the directories of run %s can't be removed", run->id);
+	/* A guard removes it when it leaves; one that was killed after its record can't. */
+	if (unlinkat(run->dir, OC_GUARD_SOCKET, 0) < 0 && errno != ENOENT)
+		return oc_fail(err, OC_EIO, errno, "the socket of run %s can't be removed", run->id);
 	oc_fault("host:cleaned");
 	rc = oc_store_finish(run->store, run->id, err);
 	oc_fault("host:finished");

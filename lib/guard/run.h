@@ -52,6 +52,8 @@ void oc_run_leave(oc_run *run); /* may free the run */
 /* run_launch.c: start the guard, connect when it listens. */
 int oc_run_launch(oc_run *run, oc_error **err);
 int oc_run_connect(oc_run *run, oc_error **err);
+/* run_again.c: a further attempt with the same pin. */
+int oc_run_again(oc_run *run, oc_error **err);
 /* run_output.c */
 void oc_run_pump(oc_run *run);
 /* run_input.c */

@@ -63,6 +63,9 @@ static void new_state(oc_run *run, const char *state, const json_t *event)
 	if (!known_state(state) || run->over)
 		return;
 	oc_run_enter(run);
+	/* History: what recovery goes by are the guard's files, so a store that is busy or full stops nothing here. */
+	if (strcmp(state, "checking") && strcmp(state, "refused") && strcmp(state, "exited"))
+		(void)oc_store_progress(run->store, run->id, state, NULL);
 	text = json_dumps(event, JSON_COMPACT | JSON_SORT_KEYS);
 	if (run->ops.state && text)
 		run->ops.state(run, state, text, run->userdata);
@@ -290,6 +293,9 @@ int oc_run_launch(oc_run *run, oc_error **err)
 	run->guard_log_fd = ends[0];
 	write_end = ends[1];
 	rc = oc_fd_nonblock(ends[0]) < 0 ? oc_fail(err, OC_EIO, errno, "no pipe for the guard's log") : 0;
+	if (!rc)
+		rc = oc_store_progress(run->store, run->id, "launched", err);
+	oc_fault("host:launched");
 	if (!rc)
 		rc = oc_loop_add_fd(run->ctx->loop, ends[0], OC_READ, guard_printed, run, &run->guard_log, err);
 	if (!rc)

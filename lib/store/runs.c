@@ -54,7 +54,8 @@ int oc_store_resolve(oc_store *store, const char *prefix, char id[OC_RUN_ID_SIZE
 int oc_store_attempt(oc_store *store, const char *run, int64_t *number, oc_error **err)
 {
 	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
-	int rc = oc_sql_begin(store, true, err);
+	/* History only: what recovery asks is the guard's `started`, which is on the disk before anything runs. */
+	int rc = oc_sql_begin(store, false, err);
 
 	if (rc < 0)
 		return rc;
@@ -163,6 +164,116 @@ int oc_store_state(oc_store *store, const char *run, const char *state, const oc
 	rc = oc_sql_begin(store, true, err);
 	if (rc >= 0)
 		rc = oc_sql_end(store, set_state(store, run, state, text, oc_wall_ms(), err), err);
+	return rc < 0 ? rc : 0;
+}
+
+/* How far a state is on its way; 0: not on it. */
+static int rank(const char *state)
+{
+	static const char *const way[] = { "planned", "pinned", "launched", "held",
+		                           "started", "proved", "running",  "stopping" };
+	size_t i;
+
+	for (i = 0; i < OC_COUNT(way); i++)
+		if (strcmp(way[i], state) == 0)
+			return (int)i + 1;
+	return 0;
+}
+
+static int current(oc_store *store, const char *run, sqlite3_stmt **st, const char **state, oc_error **err)
+{
+	int rc = oc_sql_prepare(store, st, err,
+	                        "SELECT state, coalesce(json_extract(error, '$.reason'), ''), exit, proved FROM runs "
+	                        "WHERE id = ?",
+	                        "s", run);
+
+	if (rc == 0)
+		rc = oc_sql_step(store, *st, err);
+	if (rc <= 0)
+		return rc < 0 ? rc : no_run(run, err);
+	*state = oc_sql_text(*st, 0);
+	return *state ? 0 : oc_nomem(err);
+}
+
+static int progress(oc_store *store, const char *run, const char *state, oc_error **err)
+{
+	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
+	const char *now = NULL;
+	int rc = current(store, run, &st, &now, err);
+
+	if (rc < 0 || state_ended(now) || (rank(now) && rank(now) >= rank(state)))
+		return rc;
+	oc_sql_finalizep(&st);
+	return set_state(store, run, state, NULL, 0, err);
+}
+
+int oc_store_progress(oc_store *store, const char *run, const char *state, oc_error **err)
+{
+	int rc = rank(state) ? oc_sql_begin(store, false, err)
+	                     : oc_fail(err, OC_EINVAL, 0, "there is no such state of a run on its way");
+
+	if (rc >= 0)
+		rc = oc_sql_end(store, progress(store, run, state, err), err);
+	return rc < 0 ? rc : 0;
+}
+
+static bool reason_allows_retry(const char *reason)
+{
+	static const char *const reasons[] = { "run_lost", "sandbox_unavailable", "container_running" };
+	size_t i;
+
+	for (i = 0; reason && i < OC_COUNT(reasons); i++)
+		if (strcmp(reasons[i], reason) == 0)
+			return true;
+	return false;
+}
+
+int oc_store_launch_state(oc_store *store, const char *run, enum oc_launch_state *out, oc_error **err)
+{
+	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
+	const char *now = NULL;
+	int rc = current(store, run, &st, &now, err);
+
+	if (rc < 0)
+		return rc;
+	if (strcmp(now, "unknown") == 0)
+		*out = OC_LAUNCH_UNKNOWN;
+	else if (!state_ended(now))
+		*out = OC_LAUNCH_OPEN;
+	else
+		*out = strcmp(now, "exited") != 0 && reason_allows_retry(oc_sql_text(st, 1)) ? OC_LAUNCH_AGAIN
+		                                                                             : OC_LAUNCH_OVER;
+	return 0;
+}
+
+/* What the row said of the last attempt goes into the history: it is not this one's proof, nor its end. */
+static int relaunch(oc_store *store, const char *run, oc_error **err)
+{
+	int rc = oc_sql_run(
+	        store, err,
+	        "INSERT INTO events (run, seq, at_ms, type, data) SELECT id, "
+	        "(SELECT coalesce(max(seq), 0) + 1 FROM events WHERE run = runs.id), ?, 'retry', json_object("
+	        "'state', state, 'error', json(error), 'exit', json(exit), 'proved', json(proved)) FROM runs WHERE id = ?",
+	        "is", oc_wall_ms(), run);
+
+	if (rc > 0)
+		rc = oc_sql_run(store, err, "UPDATE runs SET exit = NULL, proved = NULL WHERE id = ?", "s", run);
+	if (rc <= 0)
+		return rc < 0 ? rc : no_run(run, err);
+	return set_state(store, run, "launched", NULL, 0, err);
+}
+
+int oc_store_relaunch(oc_store *store, const char *run, oc_error **err)
+{
+	enum oc_launch_state state = OC_LAUNCH_OVER;
+	int rc = oc_sql_begin(store, true, err);
+
+	if (rc < 0)
+		return rc;
+	rc = oc_store_launch_state(store, run, &state, err);
+	if (rc == 0 && state != OC_LAUNCH_AGAIN)
+		rc = oc_fail(err, OC_EEXISTS, 0, "run %s was taken up by another process", run);
+	rc = oc_sql_end(store, rc < 0 ? rc : relaunch(store, run, err), err);
 	return rc < 0 ? rc : 0;
 }
 

@@ -30,6 +30,15 @@ int oc_store_event(oc_store *store, const char *run, const char *type, json_t *d
 /* state: planned pinned launched held started proved running stopping exited failed run_lost unknown;
  * error may be NULL.  A transition is an event ("state") of the history too. */
 int oc_store_state(oc_store *store, const char *run, const char *state, const oc_error *error, oc_error **err);
+/* The same for a run on its way (launched held started proved running stopping), only ever forward: nothing happens
+ * when it is there already or over.  Not durable by itself: on the disk with the next transaction that is. */
+int oc_store_progress(oc_store *store, const char *run, const char *state, oc_error **err);
+/* May its pin be launched?  OPEN: it is not over, its files decide; AGAIN: it ended for a reason that allows a further
+ * attempt; OVER: never again; UNKNOWN: recovery could not tell, and nothing may run. */
+enum oc_launch_state { OC_LAUNCH_OPEN, OC_LAUNCH_AGAIN, OC_LAUNCH_OVER, OC_LAUNCH_UNKNOWN };
+int oc_store_launch_state(oc_store *store, const char *run, enum oc_launch_state *out, oc_error **err);
+/* A further attempt begins (AGAIN, else OC_EEXISTS): durable, before anything of the last one is removed. */
+int oc_store_relaunch(oc_store *store, const char *run, oc_error **err);
 /* The end: exit.json and proved as they are on disk, copied into the row; idempotent. */
 int oc_store_finish(oc_store *store, const char *run, oc_error **err);
 /* A directory descriptor of runs/<id>, made 0700 when `make`. */
