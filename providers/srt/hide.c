@@ -225,6 +225,7 @@ static int hide_itself(struct hider *h, const char *path, const char *dir)
 static int hide_one(struct hider *h, const char *path)
 {
 	cleanup_free char *real = NULL, *dir = NULL, *parent = path_parent(path);
+	struct stat st;
 
 	if (!denied(h, path) && !list_has(&h->covers, path))
 		return 0;
@@ -239,6 +240,9 @@ static int hide_one(struct hider *h, const char *path)
 		return 0;
 	if (!strcmp(dir, "/") || written(h, dir))
 		return hide_itself(h, path, dir);
+	/* Also by itself: srt gives no entry back that has become a link to something denied since it was looked at. */
+	if (lstat(path, &st) == 0 && !S_ISLNK(st.st_mode) && add_deny(h, path) < 0)
+		return -1;
 	return list_has(&h->roots, dir) || list_add(&h->roots, dir) ? 0 : no_memory(h->r);
 }
 
