@@ -2,21 +2,36 @@
 /* The policy's hosts in srt's words.  Names are judged by srt's proxy; the addresses they resolve
  * to by its list of refused ranges, which an address that is itself listed is excepted from.
  *
- * A private address may be reached by its literal or by a name listed exactly.  srt has one list
- * of refused ranges for all names, so the private ranges are on it as soon as a name could be one
- * that isn't listed exactly: with any wildcard, and where no name is listed at all. */
+ * A private address is reached by its literal.  A name listed exactly that was private when planned could
+ * be too, but srt has one list of refused ranges for all names and asks the resolver when it connects: a
+ * name that was public then and private later would be let through with it.  So the private ranges are
+ * always on the list, and who wants such a name lists its address beside it; a note says so. */
 #include "network.h"
 
 #include <arpa/inet.h>
 #include <string.h>
 
 static const char *const never_ranges[] = {
-	"0.0.0.0/8",   "127.0.0.0/8", "169.254.0.0/16",  "192.0.0.0/24",  "198.18.0.0/15",
-	"224.0.0.0/4", "240.0.0.0/4", "100.100.100.200", "168.63.129.16", "::",
-	"::1",         "fe80::/10",   "ff00::/8",        "fd00:ec2::/32", "fd20:ce::254"
+	"0.0.0.0/8",
+	"127.0.0.0/8",
+	"169.254.0.0/16",
+	"192.0.0.0/24",
+	"198.18.0.0/15",
+	"224.0.0.0/4",
+	"240.0.0.0/4",
+	"100.100.100.200",
+	"168.63.129.16",
+	"::",
+	"::1",
+	"fe80::/10",
+	"ff00::/8",
+	"fd00:ec2::/32",
+	"fd20:ce::254",
+	"64:ff9b:1::/48",
 };
-static const char *const private_ranges[] = { "10.0.0.0/8",     "100.64.0.0/10", "172.16.0.0/12",
-	                                      "192.168.0.0/16", "fc00::/7",      "fec0::/10" };
+static const char *const private_ranges[] = { "10.0.0.0/8",   "100.64.0.0/10",   "172.16.0.0/12",  "192.168.0.0/16",
+	                                      "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "100::/64",
+	                                      "2001::/23",    "2001:db8::/32",   "fc00::/7",       "fec0::/10" };
 
 static bool is_address(const char *host)
 {
@@ -65,7 +80,7 @@ static json_t *entry_json(const char *host, bool wildcard, json_int_t port)
 	return json_string(whole ? whole : name);
 }
 
-static int add_entry(struct network *n, const json_t *e, bool *wildcards, bool *names, struct refusal *r)
+static int add_entry(struct network *n, const json_t *e, bool *names, struct refusal *r)
 {
 	const char *entry = text_of(e, "entry"), *host = text_of(e, "host");
 	bool wildcard = json_is_true(json_object_get(e, "wildcard"));
@@ -75,8 +90,7 @@ static int add_entry(struct network *n, const json_t *e, bool *wildcards, bool *
 		return refuse(r, "provider_failed", "resolved.network", NULL, "a network entry lacks its host");
 	if (check_entry(entry, host, wildcard, port, r) < 0)
 		return -1;
-	*wildcards = *wildcards || wildcard;
-	*names = *names || (!wildcard && !is_address(host));
+	*names = *names || !is_address(host);
 	n->private_literal = n->private_literal || is_private(host);
 	return json_array_append_new(n->allowed, entry_json(host, wildcard, port)) < 0 ? no_memory(r) : 0;
 }
@@ -93,21 +107,18 @@ static bool add_ranges(json_t *array, const char *const *ranges, size_t count)
 
 int network_settings(const json_t *resolved, struct network *out, struct list *notes, struct refusal *r)
 {
-	bool wildcards = false, names = false;
+	bool names = false;
 	const json_t *e;
 	size_t i;
 
 	out->allowed = json_array();
 	out->never = json_array();
-	if (!out->allowed || !out->never || !add_ranges(out->never, never_ranges, SRT_COUNT(never_ranges)))
+	if (!out->allowed || !out->never || !add_ranges(out->never, never_ranges, SRT_COUNT(never_ranges)) ||
+	    !add_ranges(out->never, private_ranges, SRT_COUNT(private_ranges)))
 		return no_memory(r);
-	json_array_foreach(json_object_get(resolved, "network"), i,
-	                   e) if (add_entry(out, e, &wildcards, &names, r) < 0) return -1;
-	if ((wildcards || !names) && !add_ranges(out->never, private_ranges, SRT_COUNT(private_ranges)))
-		return no_memory(r);
-	if (wildcards && names &&
-	    !list_add(notes, "beside a wildcard, a listed name that resolves to a private address is refused unless "
-	                     "that address is listed too"))
+	json_array_foreach(json_object_get(resolved, "network"), i, e) if (add_entry(out, e, &names, r) < 0) return -1;
+	if (names && !list_add(notes, "a listed name that resolves to a private address is refused by srt, unless that "
+	                              "address is listed too"))
 		return no_memory(r);
 	return 0;
 }

@@ -8,7 +8,7 @@ set -u
 # shellcheck source=tests/lib/tap.sh
 . tests/lib/tap.sh
 
-for test in test_check test_truth test_links; do
+for test in test_check test_truth test_links test_settings; do
 	python3 "tests/isolation/$test.py" || oc_failed=1
 done
 finish
