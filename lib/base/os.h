@@ -40,8 +40,8 @@ struct oc_os_id { /* what a path is, whatever it is called */
 };
 int oc_os_identify(int dirfd, const char *path, struct oc_os_id *out); /* last component not followed */
 
-/* Listening path sockets of this network namespace, from the kernel's own list: absolute names as
- * they were bound (by then perhaps removed, or in another mount namespace).  0 or -errno. */
+/* Path sockets of this network namespace that listen, or take datagrams from anybody (as /dev/log
+ * does), from the kernel's own list: absolute names as they were bound (by then perhaps removed, or in another mount namespace).  0 or -errno. */
 int oc_os_listening_sockets(struct oc_strv *paths);
 
 #endif

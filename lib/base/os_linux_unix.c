@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Listening path sockets, by sock_diag(7).  /proc/net/unix would be shorter, but a name with a line
+/* Path sockets that take what strangers send, by sock_diag(7).  /proc/net/unix would be shorter, but a name with a line
  * end in it writes lines of its own there: it serves only where the kernel has no unix_diag. */
 #include <errno.h>
 #include <linux/netlink.h>
@@ -17,7 +17,9 @@
 #include "base/os.h"
 
 #define STATE_LISTEN 10      /* TCP_LISTEN, which unix sockets share */
+#define STATE_CLOSE  7       /* TCP_CLOSE: bound; of a datagram socket, open to everyone */
 #define ACCEPTCON    0x10000 /* __SO_ACCEPTCON in the flags of /proc/net/unix */
+#define UNCONNECTED  1       /* SS_UNCONNECTED in its column St */
 #define PROC_MAX     (16u << 20)
 
 static int add_path(struct oc_strv *paths, const char *name, size_t len)
@@ -43,7 +45,7 @@ static int add_message(struct oc_strv *paths, struct nlmsghdr *h)
 	struct rtattr *attr = (struct rtattr *)(msg + 1);
 	int len = (int)(h->nlmsg_len - NLMSG_LENGTH(sizeof(*msg)));
 
-	if (msg->udiag_state != STATE_LISTEN)
+	if (msg->udiag_state != STATE_LISTEN && msg->udiag_type != SOCK_DGRAM)
 		return 0;
 	for (; RTA_OK(attr, len); attr = RTA_NEXT(attr, len))
 		if (attr->rta_type == UNIX_DIAG_NAME)
@@ -106,7 +108,9 @@ static int by_sock_diag(struct oc_strv *paths)
 		.header = { .nlmsg_len = sizeof(ask),
 		            .nlmsg_type = SOCK_DIAG_BY_FAMILY,
 		            .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
-		.req = { .sdiag_family = AF_UNIX, .udiag_states = 1u << STATE_LISTEN, .udiag_show = UDIAG_SHOW_NAME },
+		.req = { .sdiag_family = AF_UNIX,
+		         .udiag_states = 1u << STATE_LISTEN | 1u << STATE_CLOSE,
+		         .udiag_show = UDIAG_SHOW_NAME },
 	};
 	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
 	const struct timeval patience = { .tv_sec = 5 };
@@ -126,10 +130,12 @@ static int by_sock_diag(struct oc_strv *paths)
 /* "Num: RefCount Protocol Flags Type St Inode Path" */
 static int add_line(struct oc_strv *paths, const char *line)
 {
-	unsigned flags;
+	unsigned flags, type, state;
 	int at = 0;
 
-	if (sscanf(line, "%*x: %*x %*x %x %*x %*x %*u %n", &flags, &at) != 1 || !at || !(flags & ACCEPTCON))
+	if (sscanf(line, "%*x: %*x %*x %x %x %x %*u %n", &flags, &type, &state, &at) != 3 || !at)
+		return 0;
+	if (!(flags & ACCEPTCON) && (type != SOCK_DGRAM || state != UNCONNECTED))
 		return 0;
 	return add_path(paths, line + at, strlen(line + at));
 }

@@ -30,11 +30,11 @@
 #include <sys/types.h>
 
 #define OC_CHANNEL_VERSION 1u
-#define OC_FRAME_HEADER 8u
-#define OC_FRAME_MAX (1u << 20) /* payload; a single argument may be this long */
-#define OC_NONCE_SIZE 16u
-#define OC_GUEST_STRINGS 65536u /* ARG + ENV + … frames the guest accepts */
-#define OC_GUEST_BYTES (8u << 20) /* their payloads together */
+#define OC_FRAME_HEADER    8u
+#define OC_FRAME_MAX       (1u << 20) /* payload; a single argument may be this long */
+#define OC_NONCE_SIZE      16u
+#define OC_GUEST_STRINGS   65536u     /* ARG + ENV + … frames the guest accepts */
+#define OC_GUEST_BYTES     (8u << 20) /* their payloads together */
 
 enum oc_frame_type {
 	/* guard → guest */
@@ -65,39 +65,45 @@ enum oc_exit_how { OC_EXIT_STATUS = 1, OC_EXIT_SIGNAL = 2 };
 
 /* What the guest does to itself.  A bit it can't honour is FAILED, never skipped. */
 enum oc_guest_option {
-	OC_GUEST_CONFINED = 1u << 0, /* a sandbox: harden (no_new_privs, seccomp, fresh keyring, no descriptors,
+	OC_GUEST_CONFINED = 1u << 0,   /* a sandbox: harden (no_new_privs, seccomp, fresh keyring, no descriptors,
 				      * not dumpable, oom_score_adj); without it (kind none) only streams and exit */
-	OC_GUEST_LANDLOCK = 1u << 1, /* Landlock: writes beneath WRITABLE only; scopes where the kernel has them */
-	OC_GUEST_NEST = 1u << 2,     /* user, pid, mount, IPC, UTS, cgroup namespaces of its own first */
-	OC_GUEST_DENY_IPC = 1u << 3, /* no IPC namespace of its own: System V and POSIX queues are denied */
+	OC_GUEST_LANDLOCK = 1u << 1,   /* Landlock: writes beneath WRITABLE only; scopes where the kernel has them */
+	OC_GUEST_NEST = 1u << 2,       /* user, pid, mount, IPC, UTS, cgroup namespaces of its own first */
+	OC_GUEST_DENY_IPC = 1u << 3,   /* no IPC namespace of its own: System V and POSIX queues are denied */
 	OC_GUEST_DENY_TRACE = 1u << 4, /* neither nested nor scoped: ptrace, process_vm_*, pidfd_getfd denied */
-	OC_GUEST_UNIX = 1u << 5,     /* AF_UNIX sockets are allowed ("unix_sockets": "all") */
+	OC_GUEST_UNIX = 1u << 5,       /* AF_UNIX sockets are allowed ("unix_sockets": "all") */
 };
 
 /* Probe kinds; arguments in order.  Several results may carry one id; a probe without arguments
  * that needs some is a failure.  "ok" always means: as the plan says. */
 enum oc_probe_kind {
-	OC_PROBE_NO_ROUTE = 1,    /* address port: connect(UDP) fails, or its only route is this namespace's loopback */
-	OC_PROBE_NO_TCP = 2,      /* address port: a TCP connect fails (all are started together, one deadline of 300 ms) */
-	OC_PROBE_NO_NAME = 3,     /* name: does not resolve; /etc/hosts and each resolver of /etc/resolv.conf, no waiting */
-	OC_PROBE_PROXY = 4,       /* variable host port: the proxy named by the environment variable answers a CONNECT, with 403 */
-	OC_PROBE_UNREADABLE = 5,  /* path: file: open fails; directory: fails or lists nothing but what later READABLE,
+	OC_PROBE_NO_ROUTE = 1, /* address port: connect(UDP) fails, or its only route is this namespace's loopback */
+	OC_PROBE_NO_TCP = 2,  /* address port: a TCP connect fails (all are started together, one deadline of 300 ms) */
+	OC_PROBE_NO_NAME = 3, /* name: does not resolve; /etc/hosts and each resolver of /etc/resolv.conf, no waiting */
+	OC_PROBE_PROXY =
+	        4, /* variable host port: the proxy named by the environment variable answers a CONNECT, with 403 */
+	OC_PROBE_UNREADABLE = 5, /* path: file: open fails; directory: fails or lists nothing but what later READABLE,
 				   * WRITABLE or SAME probes name beneath it */
-	OC_PROBE_READABLE = 6,    /* path: opens for reading */
-	OC_PROBE_UNWRITABLE = 7,  /* path: file: open for writing fails; directory: O_TMPFILE and access fail, or it is a
+	OC_PROBE_READABLE = 6,   /* path: opens for reading */
+	OC_PROBE_UNWRITABLE = 7, /* path: file: open for writing fails; directory: O_TMPFILE and access fail, or it is a
 				   * tmpfs of the sandbox's own (nothing is left behind) */
-	OC_PROBE_WRITABLE = 8,    /* path: opens for writing / O_TMPFILE (or a name made and removed where not supported) */
-	OC_PROBE_MOUNT_ROOT = 9,  /* path: statx says it is the root of a mount */
-	OC_PROBE_NO_SOCKET = 10,  /* path: connect (stream, seqpacket, dgram) fails with ENOENT, EACCES, EPERM, ECONNREFUSED … */
-	OC_PROBE_SOCKET = 11,     /* path: a stream connect succeeds */
-	OC_PROBE_STDIO = 12,      /* no descriptor above 2 but the channel, which the agent does not get; no controlling terminal */
+	OC_PROBE_WRITABLE =
+	        8, /* path: opens for writing / O_TMPFILE (or a name made and removed where not supported) */
+	OC_PROBE_MOUNT_ROOT = 9, /* path: statx says it is the root of a mount */
+	OC_PROBE_NO_SOCKET =
+	        10, /* path: connect (stream, seqpacket, dgram) fails with ENOENT, EACCES, EPERM, ECONNREFUSED … */
+	OC_PROBE_SOCKET = 11, /* path: a connect succeeds, of whichever type it is */
+	OC_PROBE_STDIO =
+	        12, /* no descriptor above 2 but the channel, which the agent does not get; no controlling terminal */
 	OC_PROBE_ENVIRONMENT = 13, /* name…: the agent's environment holds exactly these names */
-	OC_PROBE_SAME = 14,       /* path dev ino (decimal): is that very object */
-	OC_PROBE_NAMESPACES = 15, /* kind=inode… of the guard's own: each differs here */
-	OC_PROBE_PRIVILEGES = 16, /* before|after seccomp_filters_at_least: NoNewPrivs 1, no capability, Seccomp 2; "before" is
+	OC_PROBE_SAME = 14,        /* path dev ino (decimal): is that very object */
+	OC_PROBE_NAMESPACES = 15,  /* kind=inode… of the guard's own: each differs here */
+	OC_PROBE_PRIVILEGES =
+	        16, /* before|after seccomp_filters_at_least: NoNewPrivs 1, no capability, Seccomp 2; "before" is
 				   * judged before the guest's own filter, "after" with it */
 	OC_PROBE_NO_WRITE_FIFO = 17, /* path: a FIFO can't be opened for writing (O_NONBLOCK) */
-	OC_PROBE_TRACE = 18,      /* no other process of this pid namespace can be written to (/proc/N/mem), but the guest's own child */
+	OC_PROBE_TRACE =
+	        18, /* no other process of this pid namespace can be written to (/proc/N/mem), but the guest's own child */
 };
 
 struct oc_frame {

@@ -46,9 +46,10 @@ static bool out_of_reach(int err, bool detour)
 	       (!detour && (err == ENOENT || err == ENOTDIR || err == ELOOP));
 }
 
+static const int types[] = { SOCK_STREAM, SOCK_SEQPACKET, SOCK_DGRAM };
+
 bool oc_probe_no_socket(struct oc_probe_run *run, const struct oc_probe *p, char *detail)
 {
-	static const int types[] = { SOCK_STREAM, SOCK_SEQPACKET, SOCK_DGRAM };
 	struct sockaddr_un a;
 	socklen_t len;
 	int via, err = unix_address(p->args.v[0], &a, &len, &via);
@@ -72,6 +73,16 @@ bool oc_probe_no_socket(struct oc_probe_run *run, const struct oc_probe *p, char
 	return ok;
 }
 
+/* EPROTOTYPE: it is there, of another type. */
+static int connect_any(const struct sockaddr_un *a, socklen_t len)
+{
+	int err = -EPROTOTYPE;
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]) && err == -EPROTOTYPE; i++)
+		err = try_connect(types[i], a, len);
+	return err;
+}
+
 bool oc_probe_socket(struct oc_probe_run *run, const struct oc_probe *p, char *detail)
 {
 	struct sockaddr_un a;
@@ -80,7 +91,7 @@ bool oc_probe_socket(struct oc_probe_run *run, const struct oc_probe *p, char *d
 
 	(void)run;
 	if (!err)
-		err = try_connect(SOCK_STREAM, &a, len);
+		err = connect_any(&a, len);
 	if (via >= 0)
 		close(via);
 	if (err)

@@ -365,6 +365,8 @@ static void sockets(struct probes *p)
 		"/run/dbus/system_bus_socket",
 		"/run/systemd/private",
 		"/run/systemd/journal/stdout",
+		"/run/systemd/journal/dev-log",
+		"/dev/log",
 		"/run/nscd/socket",
 		"/run/systemd/resolve/io.systemd.Resolve",
 		"/run/snapd.socket",

@@ -209,9 +209,9 @@ START_TEST(test_identify)
 }
 END_TEST
 
-static int bind_at(const char *path, size_t len, bool do_listen)
+static int bind_type(int type, const char *path, size_t len, bool do_listen)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 
 	ck_assert_uint_le(len, sizeof(addr.sun_path));
@@ -223,12 +223,18 @@ static int bind_at(const char *path, size_t len, bool do_listen)
 	return fd;
 }
 
+static int bind_at(const char *path, size_t len, bool do_listen)
+{
+	return bind_type(SOCK_STREAM, path, len, do_listen);
+}
+
 START_TEST(test_listening_sockets)
 {
-	char *dir = suite_mkdir(), *plain = oc_path_join(dir, "s"), *quiet = oc_path_join(dir, "quiet"), *odd;
+	char *dir = suite_mkdir(), *plain = oc_path_join(dir, "s"), *quiet = oc_path_join(dir, "quiet"),
+	     *log = oc_path_join(dir, "log"), *odd;
 	struct oc_strv paths;
 	char abstract[64];
-	int fds[4], before = suite_count_fds();
+	int fds[5], before = suite_count_fds();
 
 	/* A name that would be a second line of /proc/net/unix. */
 	ck_assert_int_gt(asprintf(&odd, "%s/x\n0: 2 0 10000 1 1 1 /forged", dir), 0);
@@ -240,10 +246,13 @@ START_TEST(test_listening_sockets)
 	fds[1] = bind_at(quiet, strlen(quiet) + 1, false);
 	fds[2] = bind_at(abstract, 1 + strlen(abstract + 1), true);
 	fds[3] = bind_at(odd, strlen(odd), true);
+	/* Nobody listens at a datagram socket, and everybody may send to it. */
+	fds[4] = bind_type(SOCK_DGRAM, log, strlen(log) + 1, false);
 	oc_strv_init(&paths, 10000);
 	ck_assert_int_eq(oc_os_listening_sockets(&paths), 0);
 	ck_assert(oc_strv_has(&paths, plain));
 	ck_assert(!oc_strv_has(&paths, quiet));
+	ck_assert(oc_strv_has(&paths, log));
 	ck_assert(!oc_strv_has(&paths, abstract + 1));
 	if (oc_strv_has(&paths, odd))
 		ck_assert(!oc_strv_has(&paths, "/forged"));
@@ -253,11 +262,12 @@ START_TEST(test_listening_sockets)
 	oc_strv_init(&paths, 0);
 	ck_assert_int_eq(oc_os_listening_sockets(&paths), -EFBIG);
 	oc_strv_free(&paths);
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 5; i++)
 		oc_close(fds[i]);
 	ck_assert_int_eq(suite_count_fds(), before);
 	free(plain);
 	free(quiet);
+	free(log);
 	free(odd);
 	suite_rmdir(dir);
 }
