@@ -179,7 +179,7 @@ static void answered(const json_t *result OC_UNUSED, const oc_error *err, void *
 	oc_run *run = userdata;
 
 	if (err && !run->exited && oc_error_code(err) != OC_ECLOSED)
-		oc_run_failed(run, err);
+		oc_run_call_failed(run, err);
 }
 
 static int call(oc_run *run, const char *method, json_t *params, oc_error **err)

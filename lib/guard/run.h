@@ -52,6 +52,7 @@ void oc_run_leave(oc_run *run); /* may free the run */
 /* run_launch.c: start the guard, connect when it listens. */
 int oc_run_launch(oc_run *run, oc_error **err);
 int oc_run_connect(oc_run *run, oc_error **err);
+void oc_run_call_failed(oc_run *run, const oc_error *failure); /* failed, told with what to do when it is silence */
 /* run_again.c: a further attempt with the same pin. */
 int oc_run_again(oc_run *run, oc_error **err);
 /* run_output.c */

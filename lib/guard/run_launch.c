@@ -145,6 +145,24 @@ static int check_hello(oc_run *run, const json_t *reply, oc_error **err)
 	return 0;
 }
 
+void oc_run_call_failed(oc_run *run, const oc_error *failure)
+{
+	oc_error *err = NULL;
+	char fix[40];
+
+	if (oc_error_code(failure) != OC_ETIME || !run->conn) {
+		oc_run_failed(run, failure);
+		return;
+	}
+	/* Alive by all its records, and silent: whoever stopped it can let it go on. */
+	snprintf(fix, sizeof(fix), "kill -CONT %d", (int)oc_conn_peer_pid(run->conn));
+	oc_error_makef(&err, OC_ETIME, 0, NULL, run->id, fix,
+		       "the guard of run %s (process %d) does not answer, so nothing was changed: %s", run->id,
+		       (int)oc_conn_peer_pid(run->conn), oc_error_message(failure));
+	oc_run_failed(run, err);
+	oc_error_free(err);
+}
+
 static void greeted(const json_t *reply, const oc_error *failure, void *userdata)
 {
 	oc_run *run = userdata;
@@ -152,8 +170,10 @@ static void greeted(const json_t *reply, const oc_error *failure, void *userdata
 	oc_error *err = NULL;
 
 	oc_run_enter(run);
-	if (failure || check_hello(run, reply, &err) < 0) {
-		oc_run_failed(run, failure ? failure : err);
+	if (failure) {
+		oc_run_call_failed(run, failure);
+	} else if (check_hello(run, reply, &err) < 0) {
+		oc_run_failed(run, err);
 	} else {
 		run->read_to = (uint64_t)oc_json_integer(journal, "acked", 0);
 		run->input_at = (uint64_t)oc_json_integer(reply, "stdin", 0);

@@ -2,11 +2,15 @@
 /* A host that can be killed at any time: starts a run and leaves it, or adopts one and follows it.
  *
  *   follow start STATE WORKSPACE POLICY|- -- CMD…   prints the run's id when it runs
- *   follow adopt STATE ID                           output to stdout, acknowledged once written; the record last
+ *   follow adopt STATE ID [INPUT]                   output to stdout, acknowledged once written; the record last;
+ *                                                   INPUT is fed to stdin, from where the guard has accepted it
+ *   follow retry STATE ID                           a further attempt: opens it, releases it, follows it
+ *   follow hold STATE ID                            adopts it and keeps the connection until that is lost
  *
  * A started run keeps going without a host. */
 #include <openconduit/openconduit.h>
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +19,9 @@
 
 static oc_context *ctx;
 static oc_store *store;
-static bool over;
-static int status;
+static const char *mode;
+static int input = -1, status;
+static bool over, feeding;
 
 static void refused(const oc_error *err)
 {
@@ -30,12 +35,45 @@ static void must(int rc, oc_error *const *err)
 		refused(*err);
 }
 
+static void release(oc_run *run)
+{
+	char *text = NULL, digest[128] = "";
+	const char *at;
+	oc_error *err = NULL;
+
+	must(oc_store_run(store, oc_run_id(run), &text, &err), &err);
+	at = strstr(text, "\"digest\":\"sha256:");
+	if (!at || sscanf(at, "\"digest\":\"%100[a-z0-9:]", digest) != 1)
+		exit(7);
+	free(text);
+	must(oc_run_release(run, digest, &err), &err);
+}
+
+/* The first state a connection reports says how much of stdin the guard has. */
+static void begin_input(const char *json)
+{
+	const char *at = strstr(json, "\"stdin\":");
+
+	if (input < 0 || feeding || !at)
+		return;
+	if (lseek(input, (off_t)atoll(at + strlen("\"stdin\":")), SEEK_SET) < 0)
+		exit(8);
+	feeding = true;
+}
+
 static void on_state(oc_run *run, const char *state, const char *json, void *userdata)
 {
-	(void)json;
-	if (!strcmp(state, "running") && !strcmp(userdata, "start")) {
+	(void)userdata;
+	begin_input(json);
+	if (!strcmp(mode, "retry") && !strcmp(state, "held"))
+		release(run);
+	if (!strcmp(mode, "start") && !strcmp(state, "running")) {
 		printf("%s\n", oc_run_id(run));
 		over = true;
+	}
+	if (!strcmp(mode, "hold")) {
+		printf("%s\n", state);
+		fflush(stdout);
 	}
 }
 
@@ -88,13 +126,34 @@ static oc_run *start(char **argv, const oc_run_ops *ops, oc_broker **broker)
 	oc_error *err = NULL;
 	oc_run *run = NULL;
 
-	must(none ? oc_unsandboxed_broker_new(store, NULL, broker, &err) : oc_sandbox_broker_new(store, NULL, broker, &err), &err);
+	must(none ? oc_unsandboxed_broker_new(store, NULL, broker, &err)
+	          : oc_sandbox_broker_new(store, NULL, broker, &err),
+	     &err);
 	request.workspace = argv[3];
 	request.policy = none ? NULL : argv[4];
 	request.argv = (const char *const *)argv + 6;
 	request.keep = 1;
-	must(oc_broker_start(*broker, &request, ops, (void *)"start", &run, &err), &err);
+	must(oc_broker_start(*broker, &request, ops, NULL, &run, &err), &err);
 	return run;
+}
+
+/* As much as there is room for; the end of the file is the end of stdin. */
+static void feed(oc_run *run)
+{
+	char data[4096];
+	oc_error *err = NULL;
+	ssize_t n;
+
+	while (feeding && (n = read(input, data, sizeof(data))) >= 0) {
+		int rc = n ? oc_run_write(run, data, (size_t)n, &err) : oc_run_write_end(run, &err);
+
+		if (rc == OC_ELIMIT && lseek(input, -n, SEEK_CUR) >= 0) {
+			oc_error_free(err);
+			return;
+		}
+		must(rc, &err);
+		feeding = n != 0;
+	}
 }
 
 int main(int argc, char **argv)
@@ -106,19 +165,26 @@ int main(int argc, char **argv)
 
 	ops.state = on_state;
 	ops.failed = on_failed;
-	if (argc >= 7 && !strcmp(argv[1], "start") && !strcmp(argv[5], "--")) {
+	mode = argc > 1 ? argv[1] : "";
+	if (argc >= 7 && !strcmp(mode, "start") && !strcmp(argv[5], "--")) {
 		open_store(argv[2]);
 		run = start(argv, &ops, &broker);
-	} else if (argc == 4 && !strcmp(argv[1], "adopt")) {
+	} else if (argc >= 4 && argc <= 5 &&
+	           (!strcmp(mode, "adopt") || !strcmp(mode, "retry") || !strcmp(mode, "hold"))) {
 		open_store(argv[2]);
-		ops.output = on_output;
+		ops.output = strcmp(mode, "hold") ? on_output : NULL;
 		ops.ended = on_ended;
-		must(oc_run_open(store, argv[3], &ops, (void *)"adopt", &run, &err), &err);
+		if (argc == 5 && (input = open(argv[4], O_RDONLY | O_CLOEXEC)) < 0)
+			return 2;
+		must(oc_run_open(store, argv[3], &ops, NULL, &run, &err), &err);
 	} else {
 		return 2;
 	}
-	while (!over)
-		must(oc_context_wait(ctx, 1000, &err), &err);
+	while (!over) {
+		must(oc_context_wait(ctx, feeding ? 10 : 1000, &err), &err);
+		if (!over)
+			feed(run);
+	}
 	oc_run_free(run);
 	oc_broker_free(broker);
 	oc_store_free(store);
