@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +11,37 @@
 #define INTEGER_MAX    9007199254740991LL /* 2^53 - 1 */
 #define VIOLATIONS_MAX 32
 
+/* What a text holds, however it is written: bytes of all keys and strings decoded, and all integers.  Out of
+ * memory jansson leaves characters out of them without a word: ~/.ssh becomes ~/.ss, and nothing is hidden. */
+struct weight {
+	size_t bytes;
+	uint64_t sum;
+};
+
+static void weigh(const json_t *value, struct weight *w)
+{
+	const char *key;
+	json_t *item;
+	size_t i;
+
+	if (json_is_string(value))
+		w->bytes += json_string_length(value);
+	else if (json_is_integer(value))
+		w->sum += (uint64_t)json_integer_value(value);
+	json_array_foreach(value, i, item) weigh(item, w);
+	json_object_foreach((json_t *)value, key, item)
+	{
+		w->bytes += strlen(key);
+		weigh(item, w);
+	}
+}
+
 /* Everything jansson would accept and we don't, found before it looks: it must never convert a real
  * (that depends on the locale, and 2.14 aborts where threads differ in theirs), nor recurse deeply. */
 struct scan {
 	const char *text;
 	size_t len, at;
+	struct weight weight;
 	const char *wrong;
 	int code;
 };
@@ -26,17 +53,40 @@ static int scan_fail(struct scan *s, int code, const char *wrong)
 	return code;
 }
 
+/* Decoded bytes of the \u escape whose digits are here; each half of a pair counts for half of its four. */
+static size_t escaped_bytes(const struct scan *s, size_t at)
+{
+	char digits[5] = "";
+	unsigned long code;
+
+	if (s->len - at < 4)
+		return 0;
+	memcpy(digits, s->text + at, 4);
+	code = strtoul(digits, NULL, 16);
+	if (code >= 0xd800 && code < 0xe000)
+		return 2;
+	return code < 0x80 ? 1 : code < 0x800 ? 2 : 3;
+}
+
 static void scan_string(struct scan *s)
 {
-	for (s->at++; s->at < s->len && s->text[s->at] != '"'; s->at++)
-		if (s->text[s->at] == '\\')
-			s->at++;
+	for (s->at++; s->at < s->len && s->text[s->at] != '"'; s->at++) {
+		if (s->text[s->at] != '\\') {
+			s->weight.bytes++;
+		} else if (++s->at < s->len && s->text[s->at] == 'u') {
+			s->weight.bytes += escaped_bytes(s, s->at + 1);
+			s->at += OC_MIN((size_t)4, s->len - s->at - 1);
+		} else {
+			s->weight.bytes++;
+		}
+	}
 	s->at++;
 }
 
 static int scan_number(struct scan *s)
 {
 	size_t end = s->at, digits = 0;
+	bool negative = s->text[end] == '-';
 	long long value = 0;
 
 	for (; end < s->len && s->text[end] && strchr("0123456789+-.eE", s->text[end]); end++) {
@@ -51,6 +101,7 @@ static int scan_number(struct scan *s)
 	if (value > INTEGER_MAX)
 		return scan_fail(s, OC_EPROTO, "an integer beyond 2^53 - 1");
 	s->at = end;
+	s->weight.sum += (uint64_t)(negative ? -value : value);
 	return 0;
 }
 
@@ -101,6 +152,7 @@ static int parse_refuse(const json_error_t *e, const char *what, oc_error **err)
 int oc_json_parse(const char *text, size_t len, size_t max, const char *what, json_t **out, oc_error **err)
 {
 	struct scan s = { .text = text, .len = len };
+	struct weight weight = { 0 };
 	json_error_t e = { 0 };
 	json_t *json;
 
@@ -113,6 +165,11 @@ int oc_json_parse(const char *text, size_t len, size_t max, const char *what, js
 	json = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &e);
 	if (!json)
 		return parse_refuse(&e, what, err);
+	weigh(json, &weight);
+	if (weight.bytes != s.weight.bytes || weight.sum != s.weight.sum) {
+		json_decref(json);
+		return oc_nomem(err);
+	}
 	*out = json;
 	return 0;
 }

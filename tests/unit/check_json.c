@@ -236,6 +236,40 @@ static int unpack_once(void *userdata)
 	return rc == OC_EREFUSED ? 0 : -1;
 }
 
+/* Nothing may be left out of what comes back, also where an allocation failed on the way. */
+static int parse_whole(void *userdata)
+{
+	json_t *json = NULL;
+	oc_error *err = NULL;
+	const char *path;
+	int rc = parse(userdata, &json, &err);
+
+	oc_error_free(err);
+	path = rc == 0 ? oc_json_text(json, "a") : NULL;
+	if (rc == 0 &&
+	    (!path || strcmp(path, "/home/alice/\xc3\xa9/.config/gcloud/\xf0\x9f\x98\x80/\t/credentials") != 0))
+		rc = 1;
+	json_decref(json);
+	return rc;
+}
+
+START_TEST(test_nothing_left_out)
+{
+	char text[] =
+	        "{\"a\":\"/home/alice/\\u00e9/.config/gcloud/\\ud83d\\ude00/\\t/credentials\",\"n\":-123456789012345}";
+	json_t *json = NULL;
+
+	ck_assert_int_gt(alloc_fail_each(parse_whole, text, 0), 5);
+	/* The count itself: every way to write a character. */
+	ck_assert_int_eq(parse("[\"\\\"\\\\\\/\\b\\u0000\\u007f\\u0080\\u07ff\\u0800\\uffff\\uD834\\uDD1E "
+	                       "\xe2\x82\xac\",-1,0,7,-9]",
+	                       &json, NULL),
+	                 0);
+	ck_assert_uint_eq(json_string_length(json_array_get(json, 0)), 4 + 1 + 1 + 2 + 2 + 3 + 3 + 4 + 1 + 3);
+	json_decref(json);
+}
+END_TEST
+
 START_TEST(test_no_memory)
 {
 	char text[] = "{\"a\":[1,\"x\",{\"b\":null}],\"c\":\"d\"}";
@@ -249,4 +283,4 @@ START_TEST(test_no_memory)
 END_TEST
 
 SUITE_MAIN("json", test_strict, test_no_secret_in_messages, test_accepts, test_another_locale, test_unpack,
-           test_unpack_reports_all, test_unpack_bounded, test_no_memory)
+           test_unpack_reports_all, test_unpack_bounded, test_nothing_left_out, test_no_memory)
