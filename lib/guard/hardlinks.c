@@ -243,10 +243,11 @@ static int hand_over(struct walker *w, int fd, const struct stat *st)
 	} else if (h->queued < QUEUE) {
 		char *path = strdup(w->path.data);
 
+		/* Not "walk it yourself": of a grant itself nobody would, and it would pass unseen. */
+		rc = path ? 1 : OC_ENOMEM;
 		if (path) {
 			h->queue[h->queued++] = (struct work){ fd, path };
 			pthread_cond_signal(&h->news);
-			rc = 1;
 		}
 	}
 	pthread_mutex_unlock(&h->lock);
