@@ -74,3 +74,10 @@ int oc_random_id(char *out, size_t n)
 	out[n] = '\0';
 	return 0;
 }
+
+bool oc_run_id_valid(const char *id)
+{
+	size_t n = id ? strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789") : 0;
+
+	return n >= 8 && n < OC_RUN_ID_SIZE && id[n] == '\0';
+}

@@ -40,4 +40,7 @@ bool oc_copy_sized(void *dst, size_t dst_size, const void *src);
 /* A random identifier of n characters from [a-z2-7]; out has n + 1 bytes.  0 or -errno. */
 int oc_random_id(char *out, size_t n);
 
+#define OC_RUN_ID_SIZE 33
+bool oc_run_id_valid(const char *id); /* [a-z0-9]{8,32} */
+
 #endif

@@ -11,7 +11,6 @@
 #include "store/store.h"
 
 #define OC_RUN_ID_LENGTH 12
-#define OC_RUN_ID_SIZE 33
 
 /* A request that outlives the call that brought it; `request` points into the rest. */
 struct oc_request_copy {

@@ -9,13 +9,6 @@
 
 #define RETRIES_MAX 10
 
-bool oc_run_id_valid(const char *id)
-{
-	size_t len = strlen(id);
-
-	return len >= 8 && len <= 32 && strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789") == len;
-}
-
 static int unpack_command(struct oc_plan_view *v, const json_t *object, oc_error **err)
 {
 	const struct oc_json_key keys[] = {

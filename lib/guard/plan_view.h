@@ -34,6 +34,5 @@ struct oc_plan_view {
 /* digest NULL: none is expected yet; else another one is pin_mismatch. */
 int oc_plan_view_load(int run_dir, const char *digest, struct oc_plan_view *out, oc_error **err);
 void oc_plan_view_free(struct oc_plan_view *view);
-bool oc_run_id_valid(const char *id);
 
 #endif

@@ -5,13 +5,6 @@
 #include "plan/check.h"
 #include "policy/policy.h"
 
-bool oc_run_id_valid(const char *id)
-{
-	size_t n = id ? strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789") : 0;
-
-	return n >= 8 && n < OC_RUN_ID_SIZE && id[n] == '\0';
-}
-
 int oc_plan_from_json(json_t *json, oc_plan **out, oc_error **err)
 {
 	oc_cleanup(oc_json_decrefp) json_t *taken = json;

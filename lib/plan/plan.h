@@ -9,8 +9,6 @@
 #include "base/json.h"
 #include "base/sha256.h"
 
-#define OC_RUN_ID_SIZE 33
-bool oc_run_id_valid(const char *id); /* [a-z0-9]{8,32} */
 
 struct oc_plan {
 	json_t *json;
