@@ -147,6 +147,20 @@ static bool check_user(json_t *checks, bool *ok)
 	           "run as an ordinary user: su - USER", 0);
 }
 
+/* srt makes its sockets in live/<run>/t, and a socket's path is short: said here, not at each launch. */
+static bool check_paths(json_t *checks, const char *live_dir)
+{
+	cleanup_free char *detail = NULL;
+	size_t longest = live_dir ? strlen(live_dir) + strlen("/123456789012/t") : 0;
+
+	if (longest <= SRT_TMPDIR_MAX)
+		return add(checks, "paths", "the state directory's path is short enough for srt's sockets", true,
+		           live_dir, NULL, 0);
+	detail = format("%s/RUN/t has %zu bytes, and srt takes %d at most", live_dir, longest, SRT_TMPDIR_MAX);
+	return add(checks, "paths", "the state directory's path is short enough for srt's sockets", false, detail,
+	           "mkdir -m 700 /var/tmp/oc-$(id -u) && export XDG_STATE_HOME=/var/tmp/oc-$(id -u)", 0);
+}
+
 /* ---- the act ---- */
 
 struct act {
@@ -411,8 +425,8 @@ json_t *check_all(const char *state_dir, const char *guest, const char *live_dir
 	struct srt srt = { 0 };
 	bool ordinary, ready = false, added;
 
-	added = checks && check_user(checks, &ordinary) && check_package(checks, &srt, &ready) &&
-	        check_programs(checks, &srt, &ready);
+	added = checks && check_user(checks, &ordinary) && check_paths(checks, live_dir) &&
+	        check_package(checks, &srt, &ready) && check_programs(checks, &srt, &ready);
 	if (added && ready && ordinary)
 		added = check_act(checks, &srt, state_dir, guest, live_dir);
 	identity = srt_identity(&srt);
