@@ -79,7 +79,8 @@ static int allow(int ruleset, const char *path, uint64_t rights, int flags)
 	return result;
 }
 
-/* These may be missing in a small sandbox. */
+/* These may be missing in a small sandbox.  /proc is not among them: what an agent could write there is its
+ * oom_score_adj, back down to what it was; pipes, sockets and memfds reopened through it aren't files of /proc. */
 static int allow_system(int ruleset, uint64_t all, const char **what)
 {
 	static const struct {
@@ -88,7 +89,6 @@ static int allow_system(int ruleset, uint64_t all, const char **what)
 	} places[] = {
 		{ "/dev/shm", ~FS_DEVICES },
 		{ "/dev", FS_WRITE_FILE | FS_TRUNCATE | FS_IOCTL_DEV },
-		{ "/proc", FS_WRITE_FILE | FS_TRUNCATE },
 	};
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
