@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An agent that attacks its own guest and guard.  attack.py NAME: does its worst, then ends with status 37.
 A line "GOT …" on stdout says that something was gained."""
-import ctypes, glob, os, signal, struct, sys, time
+import ctypes, errno, glob, os, signal, struct, sys, time
 
 libc = ctypes.CDLL(None, use_errno=True)
 EXIT_0 = struct.pack("<IB3x", 5, 37) + struct.pack("<BI", 1, 0)
@@ -10,7 +10,9 @@ READY = struct.pack("<IB3x", 12, 34) + struct.pack("<QI", 1, 0)
 
 
 def others():
-    return [int(p) for p in os.listdir("/proc") if p.isdigit() and int(p) != os.getpid()]
+    """Whom to attack: all there are, or, in a control on the host, the one that is there for it."""
+    victim = os.environ.get("ATTACK_ONLY")
+    return [int(p) for p in os.listdir("/proc") if p.isdigit() and int(p) != os.getpid() and victim in (None, p)]
 
 
 def got(what):
@@ -31,7 +33,7 @@ def take_descriptors():
 
 def open_descriptors():
     for path in glob.glob("/proc/[0-9]*/fd/*") + glob.glob("/proc/[0-9]*/task/*/fd/*"):
-        if int(path.split("/")[2]) == os.getpid():
+        if int(path.split("/")[2]) not in others():
             continue
         for mode in (os.O_WRONLY, os.O_RDWR):
             try:
@@ -57,16 +59,38 @@ def trace():
 
 
 def signals():
-    me = os.getpid()
+    """Stop, then kill, everything that can be named."""
     for pid in others():
-        if pid == me:
-            continue
         for s in (signal.SIGSTOP, signal.SIGTERM, signal.SIGKILL):
             try:
                 os.kill(pid, s)
+                got("signal %d to %d" % (s, pid))
             except OSError:
                 pass
     time.sleep(0.3)
+
+
+def stop_all():
+    # kill(-1) says 0 even where every single process was denied, so what counts is who is stopped afterwards.
+    for pid in ([] if "ATTACK_ONLY" in os.environ else [-1]) + others():
+        try:
+            os.kill(pid, signal.SIGSTOP)
+        except OSError:
+            pass
+    time.sleep(0.3)
+    for pid in others():
+        with open("/proc/%d/stat" % pid) as f:
+            if f.read().rpartition(")")[2].split()[0] in "Tt":
+                got("a stop of %d" % pid)
+
+
+def kill_self():
+    os.kill(0, signal.SIGKILL)
+
+
+def stop_self():
+    """Stopped with all of its group: only the guard's timeout ends it."""
+    os.kill(0, signal.SIGSTOP)
 
 
 def stop_group():
@@ -122,29 +146,61 @@ def run_directory():
 
 
 def fill_disk():
-    for place in (os.environ["OPEN_CONDUIT_RUN_DIR"], os.getcwd()):
+    """The workspace first, which stays full when {run} is gone.  Ends with 36 where nothing was ever full."""
+    full = 0
+    for place in (os.getcwd(), os.environ["OPEN_CONDUIT_RUN_DIR"]):
         try:
-            with open(place + "/full", "wb") as f:
-                while True:
-                    f.write(b"x" * (1 << 16))
-        except OSError:
-            pass
-        i = 0
+            with open(place + "/full", "wb", 0) as f:
+                while f.write(b"x" * (1 << 16)):
+                    pass
+        except OSError as e:
+            full += e.errno == errno.ENOSPC
         try:
-            while i < 200000:
+            for i in range(200000):
                 os.mkdir("%s/%d" % (place, i))
-                i += 1
         except OSError:
             pass
     print("x" * 1000000, flush=True)
+    if not full:
+        os._exit(36)
 
 
 def memory():
+    """Until something gives: a limit of its own, or the kernel."""
+    with open("/proc/self/oom_score_adj") as f:
+        print("oom_score_adj", f.read().strip(), flush=True)
+    try:
+        with open("/proc/self/oom_score_adj", "w") as f:
+            f.write("-1000")
+        got("an oom_score_adj of -1000")
+    except OSError:
+        pass
     hold = []
     try:
         while True:
-            hold.append(bytearray(1 << 24))
+            hold.append(bytearray(b"m" * (1 << 24)))
     except MemoryError:
+        pass
+
+
+def limits():
+    """As much of everything as its own limits let it have."""
+    files, children = [], []
+    try:
+        while len(files) < 100000:
+            files.append(os.open("/dev/null", os.O_RDONLY))
+    except OSError:
+        pass
+    for fd in files[3:]:
+        os.close(fd)
+    try:
+        while len(children) < 400:
+            pid = os.fork()
+            if pid == 0:
+                time.sleep(1000)
+                os._exit(0)
+            children.append(pid)
+    except OSError:
         pass
 
 

@@ -7,7 +7,7 @@ succeed (the control), and inside a sandbox, where each must fail.
 
 Prints one line an attempt: ID <tab> succeeded|blocked <tab> detail.  Every attempt cleans up after
 itself where it succeeds, so that the control leaves the fixtures as they were."""
-import ctypes, ctypes.util, errno, fcntl, json, os, pty, signal, socket, struct, sys, time
+import base64, ctypes, errno, fcntl, json, os, pty, signal, socket, struct, sys, time
 
 libc = ctypes.CDLL(None, use_errno=True)
 F = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
@@ -229,7 +229,12 @@ def read_host_descriptor():
 
 @attempt
 def read_inherited_descriptor():
-    return content("/dev/fd/17") == b"topsecret"
+    return content("/dev/fd/%d" % F["fd"]) == b"topsecret"
+
+
+@attempt
+def read_beneath_inherited_directory():
+    return content("/proc/self/fd/%d/secret" % F["dir_fd"]) == b"topsecret"
 
 
 @attempt
@@ -296,6 +301,126 @@ def create_with_a_setuid_bit():
 
 
 @attempt
+def write_through_relative_dotdot():
+    os.chdir(F["ws"])
+    return wrote("../outside/victim")
+
+
+@attempt
+def truncate_outside():
+    old = content(F["outside"] + "/victim")
+    os.truncate(F["outside"] + "/victim", 0)
+    with open(F["outside"] + "/victim", "wb") as f:
+        f.write(old)
+    return True
+
+
+@attempt
+def remove_outside():
+    os.unlink(F["outside"] + "/removable")
+    with open(F["outside"] + "/removable", "w"):
+        pass
+    return True
+
+
+@attempt
+def rename_outside():
+    os.rename(F["outside"] + "/removable", F["outside"] + "/renamed")
+    os.rename(F["outside"] + "/renamed", F["outside"] + "/removable")
+    return True
+
+
+@attempt
+def move_out_of_the_workspace():
+    with open(F["ws"] + "/moving", "w"):
+        pass
+    try:
+        os.rename(F["ws"] + "/moving", F["outside"] + "/moving")
+    except OSError:
+        os.unlink(F["ws"] + "/moving")
+        raise
+    os.unlink(F["outside"] + "/moving")
+    return True
+
+
+@attempt
+def nameless_file_outside():
+    os.close(os.open(F["outside"], os.O_TMPFILE | os.O_WRONLY, 0o600))
+    return True
+
+
+@attempt
+def link_a_nameless_file_outside():
+    fd = os.open(F["ws"], os.O_TMPFILE | os.O_WRONLY, 0o600)
+    try:
+        # With a directory descriptor it is linkat() with AT_SYMLINK_FOLLOW, else link(), which does not follow.
+        os.link("/proc/self/fd/%d" % fd, F["outside"] + "/linked", src_dir_fd=fd, follow_symlinks=True)
+    finally:
+        os.close(fd)
+    os.unlink(F["outside"] + "/linked")
+    return True
+
+
+@attempt
+def open_by_handle():
+    # CAP_DAC_READ_SEARCH is needed, which a user namespace's own root has over nothing of the host's.
+    handle = struct.pack("Ii", 128, 0) + bytes(128)
+    buf = ctypes.create_string_buffer(handle, len(handle))
+    mount = ctypes.c_int()
+    syscall(303, -100, ctypes.c_char_p((F["outside"] + "/victim").encode()), buf, ctypes.byref(mount), 0)
+    root = os.open(F["outside"], os.O_RDONLY)
+    fd = syscall(304, root, buf, os.O_RDWR)
+    os.close(fd)
+    return True
+
+
+def node(kind, device):
+    os.mknod(F["ws"] + "/node", kind | 0o600, device)
+    os.unlink(F["ws"] + "/node")
+    return True
+
+
+@attempt
+def make_a_whiteout():
+    return node(0o020000, 0)
+
+
+@attempt
+def make_a_character_device():
+    return node(0o020000, os.makedev(1, 3))
+
+
+@attempt
+def make_a_block_device():
+    return node(0o060000, os.makedev(7, 0))
+
+
+@attempt
+def write_submodule_config():
+    return wrote(F["ws"] + "/.git/modules/sub/config", b"\n[core]\n")
+
+
+@attempt
+def make_submodule_hook():
+    return wrote(F["ws"] + "/.git/modules/sub/hooks/post-checkout")
+
+
+@attempt
+def write_another_runs_directory():
+    return wrote(F["state"] + "/live/otherrun0000/run/new")
+
+
+@attempt
+def write_into_state():
+    return wrote(F["state"] + "/battery")
+
+
+@attempt
+def write_config():
+    return wrote(F["config"] + "/config.json", b"\n")
+
+
+@attempt
 def write_into_a_host_fifo():
     os.close(os.open(F["fifo"], os.O_WRONLY | os.O_NONBLOCK))
     return True
@@ -342,6 +467,65 @@ def udp_host():
         return s.recv(16) == b"pong"
 
 
+def route(address, port=53):
+    """A UDP connect looks up the route and sends nothing."""
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.connect((address, port))
+    return True
+
+
+@attempt
+def route_outside():
+    return route("192.0.2.1") or route("8.8.8.8")
+
+
+@attempt
+def route_outside6():
+    return route("2001:db8::1")
+
+
+@attempt
+def route_metadata():
+    return route("169.254.169.254", 80)
+
+
+@attempt
+def route_lan():
+    return route("10.0.0.1") or route("192.168.1.1")
+
+
+@attempt
+def route_bridge():
+    return route("172.17.0.1")
+
+
+@attempt
+def route_resolver():
+    with open("/etc/resolv.conf") as f:
+        return any(route(l.split()[1]) for l in f if l.startswith("nameserver") and not l.split()[1].startswith("127."))
+
+
+@attempt
+def udp_host_mapped():
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as s:
+        s.settimeout(1)
+        s.sendto(b"ping", ("::ffff:127.0.0.1", F["udp"]))
+        return s.recv(16) == b"pong"
+
+
+@attempt
+def raw_socket():
+    socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP).close()
+    return True
+
+
+@attempt
+def unix_datagram_abstract():
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+        s.connect("\0" + F["abstract"] + "-dgram")
+    return True
+
+
 @attempt
 def unix_socket_by_path():
     with socket.socket(socket.AF_UNIX) as s:
@@ -363,30 +547,38 @@ def unix_socket_abstract():
     return True
 
 
-def proxy_request(head, ok):
-    """With no proxy (the control) the request goes to the host's own listener, which answers 200."""
-    url = os.environ.get("HTTP_PROXY")
-    if not url:
-        with socket.create_connection(("127.0.0.1", F["http"]), 5) as s:
-            s.sendall(head.encode())
-            return ok in s.recv(4096)
-    credentials, _, address = url[len("http://"):].rpartition("@")
-    host, _, port = address.partition(":")
-    import base64
-    auth = "Proxy-Authorization: Basic " + base64.b64encode(credentials.encode()).decode() + "\r\n"
+def proxy_request(*parts):
+    """Does the listener that no policy allows answer?  With no proxy (the control) the bytes go straight to it."""
+    url, auth = os.environ.get("HTTP_PROXY"), ""
+    if url:
+        credentials, _, address = url[len("http://"):].rpartition("@")
+        host, _, port = address.partition(":")
+        auth = "Proxy-Authorization: Basic " + base64.b64encode(credentials.encode()).decode() + "\r\n"
+    else:
+        host, port = "127.0.0.1", F["http"]
+    got = b""
     with socket.create_connection((host, int(port)), 5) as s:
-        s.settimeout(5)
-        s.sendall(head.replace("\r\n\r\n", "\r\n" + auth + "\r\n", 1).encode("latin-1"))
-        return ok in s.recv(4096)
+        for part in parts:
+            s.sendall(part.replace("\r\n\r\n", "\r\n" + auth + "\r\n").encode("latin-1"))
+            s.settimeout(1.5)
+            try:
+                while b"listener-denied" not in got:
+                    block = s.recv(4096)
+                    if not block:
+                        break
+                    got += block
+                    if len(parts) > 1 and b"\r\n\r\n" in got:
+                        break
+            except OSError:
+                pass
+    if url and b"407" in got.split(b"\r\n")[0]:
+        raise ValueError("the proxy did not know us")
+    return b"listener-denied" in got
 
 
-def connect_form(target):
-    return proxy_request("CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (target, target), b" 200 ")
-
-
-@attempt
-def proxy_connect_denied_host():
-    return connect_form("denied.test:443")
+def connect_form(target, host=None):
+    head = "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (target, host or target)
+    return proxy_request(head, "GET / HTTP/1.0\r\n\r\n")
 
 
 @attempt
@@ -401,27 +593,97 @@ def proxy_connect_loopback_name():
 
 @attempt
 def proxy_connect_odd_loopback():
-    return any(connect_form(t % F["http"]) for t in ("2130706433:%d", "127.1:%d", "0x7f.0.0.1:%d", "[::1]:%d", "[::ffff:127.0.0.1]:%d"))
+    odd = ("2130706433", "127.1", "0x7f.0.0.1", "0177.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "[::]", "127.0.0.1.")
+    return any(connect_form("%s:%d" % (t, F["http"])) for t in odd)
 
 
 @attempt
-def proxy_connect_metadata():
-    return connect_form("169.254.169.254:80")
+def proxy_connect_host_address():
+    return connect_form("%s:%d" % (F["address"], F["http_any"]))
 
 
 @attempt
 def proxy_connect_nul():
-    return connect_form("denied.test\0.allowed.test:443")
+    return connect_form("127.0.0.1:%d\0.allowed.test:443" % F["http"])
 
 
 @attempt
 def proxy_connect_userinfo():
-    return connect_form("allowed.test@127.0.0.1:%d" % F["http"])
+    return connect_form("127.0.0.1:%d@127.0.0.1:%d" % (F["http_ok"], F["http"]))
+
+
+@attempt
+def proxy_connect_other_host():
+    return connect_form("127.0.0.1:%d" % F["http"], "127.0.0.1:%d" % F["http_ok"])
 
 
 @attempt
 def proxy_absolute_form():
-    return proxy_request("GET http://127.0.0.1:%d/ HTTP/1.1\r\nHost: allowed.test\r\n\r\n" % F["http"], b" 200 ")
+    return proxy_request("GET http://127.0.0.1:%d/ HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % (F["http"], F["http_ok"]))
+
+
+@attempt
+def proxy_absolute_form_allowed_other_host():
+    return proxy_request("GET http://127.0.0.1:%d/ HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % (F["http_ok"], F["http"]))
+
+
+@attempt
+def proxy_absolute_form_userinfo():
+    return proxy_request("GET http://127.0.0.1:%d@127.0.0.1:%d/ HTTP/1.1\r\nHost: x\r\n\r\n" % (F["http_ok"], F["http"]))
+
+
+@attempt
+def proxy_absolute_form_encoded():
+    return proxy_request("GET http://127.0.0.1%%3a%d%%40127.0.0.1:%d/ HTTP/1.1\r\nHost: x\r\n\r\n" % (F["http_ok"], F["http"]))
+
+
+@attempt
+def proxy_origin_form():
+    return proxy_request("GET / HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % F["http"])
+
+
+@attempt
+def proxy_keep_alive():
+    return proxy_request("GET http://127.0.0.1:%d/ HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\n\r\n" % F["http_ok"],
+                         "GET http://127.0.0.1:%d/ HTTP/1.1\r\nHost: x\r\n\r\n" % F["http"])
+
+
+@attempt
+def proxy_pipelined():
+    return proxy_request("GET http://127.0.0.1:%d/ HTTP/1.1\r\nHost: x\r\n\r\nGET http://127.0.0.1:%d/ HTTP/1.1\r\nHost: x\r\n\r\n"
+                         % (F["http_ok"], F["http"]))
+
+
+@attempt
+def proxy_smuggled_body():
+    inner = "GET http://127.0.0.1:%d/ HTTP/1.1\r\nHost: x\r\n\r\n" % F["http"]
+    return proxy_request("POST http://127.0.0.1:%d/ HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n%s"
+                         % (F["http_ok"], len(inner) + 5, inner))
+
+
+@attempt
+def proxy_upgrade():
+    return proxy_request("GET http://127.0.0.1:%d/ HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n" % F["http"])
+
+
+@attempt
+def proxy_socks():
+    url = os.environ.get("FTP_PROXY")
+    if not url:
+        return proxy_request("GET / HTTP/1.0\r\n\r\n")
+    credentials, _, address = url.partition("://")[2].rpartition("@")
+    host, _, port = address.partition(":")
+    user, _, password = credentials.partition(":")
+    with socket.create_connection((host, int(port)), 5) as s:
+        s.settimeout(2)
+        s.sendall(b"\5\1\2")
+        s.recv(2)
+        s.sendall(bytes([1, len(user)]) + user.encode() + bytes([len(password)]) + password.encode())
+        s.recv(2)
+        s.sendall(b"\5\1\0\1\x7f\0\0\1" + struct.pack(">H", F["http"]))
+        s.recv(10)
+        s.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        return b"listener-denied" in s.recv(4096)
 
 
 @attempt
@@ -447,11 +709,88 @@ def signal_host_process():
 
 @attempt
 def trace_host_process():
-    r = libc.ptrace(16, F["pid"], 0, 0)
-    if r == 0:
-        libc.ptrace(17, F["pid"], 0, 0)
-        return True
-    raise OSError(ctypes.get_errno(), "ptrace")
+    # Seized, not attached: nothing is stopped, and the end of this child lets it go.
+    def seize():
+        return libc.ptrace(0x4206, F["pid"], 0, 0) == 0
+    return in_child(seize)
+
+
+@attempt
+def signal_host_process_by_pidfd():
+    fd = syscall(434, F["pid"], 0)
+    try:
+        syscall(424, fd, 0, None, 0)
+    finally:
+        os.close(fd)
+    return True
+
+
+@attempt
+def take_host_descriptor():
+    fd = syscall(434, F["pid"], 0)
+    try:
+        taken = syscall(438, fd, 0, 0)
+    finally:
+        os.close(fd)
+    try:
+        return os.pread(taken, 9, 0) == b"topsecret"
+    finally:
+        os.close(taken)
+
+
+@attempt
+def read_host_memory():
+    with open("/proc/%d/maps" % F["pid"]) as f:
+        start = int(f.readline().split("-")[0], 16)
+    local = ctypes.create_string_buffer(16)
+    ours = struct.pack("PN", ctypes.addressof(local), 16)
+    theirs = struct.pack("PN", start, 16)
+    return syscall(310, F["pid"], ctypes.c_char_p(ours), 1, ctypes.c_char_p(theirs), 1, ctypes.c_ulong(0)) == 16
+
+
+@attempt
+def limits_of_a_host_process():
+    syscall(302, F["pid"], 7, None, ctypes.create_string_buffer(16))
+    return True
+
+
+@attempt
+def priority_of_a_host_process():
+    os.setpriority(os.PRIO_PROCESS, F["pid"], os.getpriority(os.PRIO_PROCESS, F["pid"]))
+    return True
+
+
+@attempt
+def hosts_semaphores():
+    syscall(64, F["sem_key"], 0, 0)
+    return True
+
+
+@attempt
+def hosts_messages():
+    syscall(68, F["msg_key"], 0)
+    return True
+
+
+@attempt
+def perf_events():
+    attr = ctypes.create_string_buffer(struct.pack("II", 1, 112) + bytes(104), 112)
+    fd = syscall(298, attr, F["pid"], -1, -1, 0)
+    os.close(fd)
+    return True
+
+
+@attempt
+def load_bpf():
+    fd = syscall(321, 0, ctypes.create_string_buffer(struct.pack("IIII", 2, 4, 4, 1) + bytes(56), 72), 72)
+    os.close(fd)
+    return True
+
+
+@attempt
+def watch_a_host_mount():
+    os.close(syscall(300, 0, 0))
+    return True
 
 
 @attempt
@@ -469,6 +808,39 @@ def new_user_namespace():
 @attempt
 def new_user_and_mount_namespace():
     return in_child(lambda: libc.unshare(0x10020000) == 0)
+
+
+def unshared(flags):
+    return in_child(lambda: libc.unshare(0x10000000 | flags) == 0)
+
+
+@attempt
+def new_network_namespace():
+    return unshared(0x40000000)
+
+
+@attempt
+def new_pid_namespace():
+    return unshared(0x20000000)
+
+
+@attempt
+def new_ipc_and_uts_namespace():
+    return unshared(0x0C000000)
+
+
+@attempt
+def mount_in_a_namespace():
+    return in_child(lambda: libc.unshare(0x10020000) == 0 and libc.mount(b"none", b"/tmp", b"tmpfs", 0, None) == 0)
+
+
+@attempt
+def clone_new_user_namespace():
+    pid = syscall(56, 0x10000000 | signal.SIGCHLD, 0, 0, 0, 0)
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    return True
 
 
 @attempt

@@ -85,9 +85,9 @@ class World:
         os.makedirs(self.ws + "/.git/info", exist_ok=True)
         os.makedirs(self.ws + "/.git/hooks", exist_ok=True)
 
-    def oc(self, *args, input=None, env=None, timeout=180, cwd=None, pass_fds=()):
+    def oc(self, *args, input=None, env=None, timeout=180, cwd=None, pass_fds=(), text=True):
         return subprocess.run([BUILD + "/host/open-conduit", *args], cwd=cwd or self.ws, env={**self.env, **(env or {})},
-                              input=input, text=True, stdin=None if input is not None else subprocess.DEVNULL,
+                              input=input, text=text, stdin=None if input is not None else subprocess.DEVNULL,
                               capture_output=True, timeout=timeout, pass_fds=pass_fds)
 
     def policy(self, name="policy.json", **members):
@@ -95,12 +95,13 @@ class World:
         policy.update(members)
         return put(self.root + "/" + name, json.dumps(policy))
 
-    def steps(self, policy, when, hook, command, clone=True, env=None, timeout=180):
-        """One run by the API, the hook in between: (status, record)."""
+    def steps(self, policy, when, hook, command, clone=True, env=None, timeout=180, pass_fds=()):
+        """One run by the API, the hook in between: (status, record).  What the command printed is in self.printed."""
         text = policy if policy == "-" else open(policy).read()
         args = [BUILD + "/tests/isolation/steps", self.state, self.ws, text, when, hook]
         p = subprocess.run(args + (["--clone"] if clone else []) + ["--", *command], cwd=self.ws, env={**self.env, **(env or {})},
-                           text=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout)
+                           text=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, pass_fds=pass_fds)
+        self.printed = p.stderr
         lines = p.stdout.strip().splitlines()
         return p.returncode, json.loads(lines[-1]) if lines else {"raw": p.stderr, "status": p.returncode}
 
@@ -121,13 +122,20 @@ class Services:
         self.port = self.listen(socket.AF_INET, ("127.0.0.1", 0))
         self.port6 = self.listen(socket.AF_INET6, ("::1", 0))
         self.port_any = self.listen(socket.AF_INET, ("0.0.0.0", 0))
-        self.unix = world.home + "/service.sock"
+        self.unix = world.home + "/service/service.sock"  # of its own directory, which can be hidden whole
+        os.makedirs(os.path.dirname(self.unix), mode=0o700)
         self.listen(socket.AF_UNIX, self.unix)
         self.unix_tmp = tempfile.mktemp(prefix="oc-test-", suffix=".sock", dir="/tmp")
         self.listen(socket.AF_UNIX, self.unix_tmp)
         self.abstract = "oc-test-%d" % os.getpid()
         self.listen(socket.AF_UNIX, "\0" + self.abstract)
-        self.http = self.listen(socket.AF_INET, ("127.0.0.1", 0), self.answer_http)
+        self.datagram = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.datagram.bind("\0" + self.abstract + "-dgram")
+        self.sockets.append(self.datagram)
+        # One that a policy may allow, and one (at two addresses) that none does: told apart by what they answer.
+        self.http_ok = self.listen(socket.AF_INET, ("127.0.0.1", 0), self.answer_http("allowed"))
+        self.http = self.listen(socket.AF_INET, ("127.0.0.1", 0), self.answer_http("denied"))
+        self.http_any = self.listen(socket.AF_INET, ("0.0.0.0", 0), self.answer_http("denied"))
         self.udp = self.listen_udp()
         self.fifo = world.home + "/fifo"
         os.mkfifo(self.fifo)
@@ -150,28 +158,32 @@ class Services:
             except OSError:
                 return
             self.hits.append(s.getsockname())
-            if handler:
-                handler(c)
-            c.close()
+            threading.Thread(target=lambda c=c: (handler and handler(c), c.close()), daemon=True).start()
 
     @staticmethod
-    def answer_http(c):
-        c.settimeout(5)
-        try:
-            c.recv(4096)
-            c.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-        except OSError:
-            pass
+    def answer_http(name):
+        reply = ("HTTP/1.1 200 OK\r\nX-Who: listener-%s\r\nContent-Length: 0\r\n\r\n" % name).encode()
+
+        def answer(c):
+            c.settimeout(3)
+            try:
+                while c.recv(65536):
+                    c.sendall(reply)
+            except OSError:
+                pass
+        return answer
 
     def listen_udp(self):
         s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         s.bind(("127.0.0.1", 0))
         self.sockets.append(s)
+        self.datagrams = 0
 
         def serve():
             while True:
                 try:
                     _, who = s.recvfrom(64)
+                    self.datagrams += 1
                     s.sendto(b"pong", who)
                 except OSError:
                     return
