@@ -212,6 +212,140 @@ START_TEST(test_record)
 }
 END_TEST
 
+static const char *state_of(oc_store *store)
+{
+	static char text[32];
+	json_t *json = run_json(store, "runaaaaa");
+
+	snprintf(text, sizeof(text), "%s", oc_json_text(json, "state"));
+	json_decref(json);
+	return text;
+}
+
+static enum oc_launch_state launch_state(oc_store *store)
+{
+	enum oc_launch_state state = OC_LAUNCH_OVER;
+
+	OK(oc_store_launch_state(store, "runaaaaa", &state, &err));
+	return state;
+}
+
+static void fail_with(oc_store *store, const char *state, const char *reason)
+{
+	oc_error *why = NULL;
+
+	oc_refuse(&why, reason, "x", "fix", "what");
+	OK(oc_store_state(store, "runaaaaa", state, why, &err));
+	oc_error_free(why);
+}
+
+/* Forward only, and never out of an end. */
+START_TEST(test_progress)
+{
+	oc_plan *plan;
+	oc_store *store;
+	oc_error *error = NULL;
+	json_t *json;
+
+	fixture_open(&f);
+	store = open_ok();
+	plan = fixture_plan(&f, "runaaaaa");
+	OK(oc_plan_pin(plan, store, &err));
+	OK(oc_store_progress(store, "runaaaaa", "launched", &err));
+	OK(oc_store_progress(store, "runaaaaa", "running", &err));
+	OK(oc_store_progress(store, "runaaaaa", "started", &err)); /* a host that comes late */
+	ck_assert_str_eq(state_of(store), "running");
+	OK(oc_store_state(store, "runaaaaa", "unknown", NULL, &err));
+	OK(oc_store_progress(store, "runaaaaa", "started", &err));
+	ck_assert_str_eq(state_of(store), "started");
+	ck_assert_int_eq(oc_store_progress(store, "runaaaaa", "exited", &error), OC_EINVAL); /* an end has a record */
+	oc_error_free(oc_steal(error));
+	ck_assert_int_eq(oc_store_progress(store, "runbbbbb", "running", &error), OC_ENOTFOUND);
+	oc_error_free(oc_steal(error));
+	fail_with(store, "run_lost", "run_lost");
+	OK(oc_store_progress(store, "runaaaaa", "running", &err));
+	ck_assert_str_eq(state_of(store), "run_lost");
+	json = run_json(store, "runaaaaa");
+	/* pinned, launched, running, unknown, started, run_lost */
+	ck_assert_uint_eq(json_array_size(json_object_get(json, "events")), 6);
+	json_decref(json);
+	oc_plan_free(plan);
+	oc_store_free(store);
+	fixture_close(&f);
+}
+END_TEST
+
+START_TEST(test_relaunch)
+{
+	static const struct {
+		const char *state, *reason;
+		enum oc_launch_state expected;
+	} table[] = {
+		{ "running", NULL, OC_LAUNCH_OPEN },
+		{ "exited", NULL, OC_LAUNCH_OVER },
+		{ "exited", "run_lost", OC_LAUNCH_OVER },
+		{ "unknown", "run_lost", OC_LAUNCH_UNKNOWN },
+		{ "failed", "sandbox_denied", OC_LAUNCH_OVER },
+		{ "failed", "pin_mismatch", OC_LAUNCH_OVER },
+		{ "failed", NULL, OC_LAUNCH_OVER },
+		{ "failed", "sandbox_unavailable", OC_LAUNCH_AGAIN },
+		{ "failed", "container_running", OC_LAUNCH_AGAIN },
+		{ "run_lost", "run_lost", OC_LAUNCH_AGAIN },
+	};
+	oc_error *error = NULL;
+	oc_store *store;
+	oc_plan *plan;
+	json_t *json;
+	char text[600];
+	size_t i;
+
+	fixture_open(&f);
+	store = open_ok();
+	plan = fixture_plan(&f, "runaaaaa");
+	OK(oc_plan_pin(plan, store, &err));
+	for (i = 0; i < OC_COUNT(table); i++) {
+		if (table[i].reason)
+			fail_with(store, table[i].state, table[i].reason);
+		else
+			OK(oc_store_state(store, "runaaaaa", table[i].state, NULL, &err));
+		ck_assert_msg(launch_state(store) == table[i].expected, "%s %s", table[i].state, table[i].reason);
+		if (table[i].expected != OC_LAUNCH_AGAIN)
+			ck_assert_int_lt(oc_store_relaunch(store, "runaaaaa", NULL), 0);
+	}
+	/* What the last attempt said is in the history, and not said of this one. */
+	snprintf(text, sizeof(text), "{\"run\":\"runaaaaa\",\"digest\":\"%s\",\"state\":\"run_lost\",\"error\":{\"code\":-9,"
+	         "\"reason\":\"run_lost\",\"message\":\"gone\"}}", oc_plan_digest(plan));
+	put("runaaaaa", "exit.json", text);
+	put("runaaaaa", "proved", "{\"at\":\"then\",\"facts\":{},\"probes\":[],\"ns\":5}");
+	OK(oc_store_finish(store, "runaaaaa", &err));
+	ck_assert_int_eq(launch_state(store), OC_LAUNCH_AGAIN);
+	OK(oc_store_relaunch(store, "runaaaaa", &err));
+	ck_assert_int_eq(oc_store_relaunch(store, "runaaaaa", &error), OC_EEXISTS); /* by two at once: one */
+	oc_error_free(error);
+	put("runaaaaa", "exit.json", "");
+	put("runaaaaa", "proved", "");
+	json = run_json(store, "runaaaaa");
+	ck_assert_str_eq(oc_json_text(json, "state"), "launched");
+	ck_assert(json_is_null(json_object_get(json, "exit")) && json_is_null(json_object_get(json, "proved")));
+	ck_assert(json_is_null(json_object_get(json, "error")) && json_is_null(json_object_get(json, "ended")));
+	i = json_array_size(json_object_get(json, "events"));
+	ck_assert_uint_ge(i, 2);
+	{
+		const json_t *event = json_array_get(json_object_get(json, "events"), i - 2);
+		const json_t *data = json_object_get(event, "data");
+
+		ck_assert_str_eq(oc_json_text(event, "type"), "retry");
+		ck_assert_str_eq(oc_json_text(data, "state"), "run_lost");
+		ck_assert_str_eq(oc_json_text(json_object_get(data, "proved"), "at"), "then");
+		ck_assert_str_eq(oc_json_text(json_object_get(data, "exit"), "run"), "runaaaaa");
+	}
+	json_decref(json);
+	oc_plan_free(plan);
+	oc_store_free(store);
+	fixture_close(&f);
+}
+END_TEST
+
 START_TEST(test_resolve)
 {
 	static const char *const runs[] = { "runaaaaa", "runaaaaab", "runbbbbb" };
@@ -627,5 +761,5 @@ START_TEST(test_pin_cost)
 }
 END_TEST
 
-SUITE_MAIN("store", test_pin, test_pin_damaged, test_pin_orphan, test_record, test_resolve, test_verdicts,
+SUITE_MAIN("store", test_pin, test_pin_damaged, test_pin_orphan, test_record, test_progress, test_relaunch, test_resolve, test_verdicts,
            test_directory, test_damage, test_torn_log, test_processes, test_two_stores, test_descriptors, test_pin_cost)
