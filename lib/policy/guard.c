@@ -154,7 +154,7 @@ static void refuse_writable(struct oc_violations *bad, const char *tool, const c
 	oc_buf_free(&fix);
 }
 
-static void check_modes(struct oc_violations *bad, const char *path)
+static void check_modes(struct oc_violations *bad, struct oc_seen *seen, const char *path)
 {
 	char at[OC_POLICY_PATH_MAX];
 	struct stat st;
@@ -166,7 +166,7 @@ static void check_modes(struct oc_violations *bad, const char *path)
 	for (bool above = false;; above = true) {
 		char *slash = strrchr(at, '/');
 
-		if (lstat(at[0] ? at : "/", &st) == 0 && (why = others_write(&st, above))) {
+		if (oc_seen_lstat(seen, at[0] ? at : "/", &st) == 0 && (why = others_write(&st, above))) {
 			refuse_writable(bad, path, at[0] ? at : "/", why);
 			return;
 		}
@@ -203,7 +203,7 @@ static void check_place(const struct tool_check *c, const char *name, const char
 			   name, strcmp(name, path) ? ", by way of " : "", strcmp(name, path) ? path : "");
 	}
 	if (place.exists)
-		check_modes(c->bad, path);
+		check_modes(c->bad, c->mounts->seen, path);
 	oc_place_free(&place);
 }
 
@@ -215,7 +215,7 @@ static void check_tool(const struct tool_check *c, const char *name)
 	int rc;
 
 	oc_strv_init(&links, 64);
-	rc = oc_policy_walk(name, &real, &missing, &links);
+	rc = oc_policy_walk_seen(c->mounts->seen, name, &real, &missing, &links);
 	if (rc == -ENOMEM)
 		oc_violations_nomem(c->bad);
 	else if (rc < 0)

@@ -94,6 +94,9 @@ int oc_mounts_load(struct oc_mounts *mounts, oc_error **err)
 		rc = parse_line(mounts, line);
 	}
 	oc_buf_free(&text);
+	mounts->seen = oc_seen_new();
+	if (rc == 0 && !mounts->seen)
+		rc = OC_ENOMEM;
 	if (rc == 0)
 		return 0;
 	oc_mounts_free(mounts);
@@ -107,6 +110,7 @@ void oc_mounts_free(struct oc_mounts *mounts)
 		free(mounts->v[i].point);
 	}
 	free(mounts->v);
+	oc_seen_free(mounts->seen);
 	memset(mounts, 0, sizeof(*mounts));
 }
 
@@ -153,7 +157,7 @@ static int find_spots(struct oc_place *p, const struct oc_mounts *m)
 	return rc;
 }
 
-static int find_chain(struct oc_place *p)
+static int find_chain(struct oc_place *p, struct oc_seen *seen)
 {
 	char *at = strdup(p->path);
 	struct stat st;
@@ -168,8 +172,9 @@ static int find_chain(struct oc_place *p)
 	}
 	for (;;) {
 		char *slash = strrchr(at, '/');
+		const char *name = *at ? at : "/";
 
-		if (stat(*at ? at : "/", &st) == 0) {
+		if (oc_seen_lstat(seen, name, &st) == 0 && (!S_ISLNK(st.st_mode) || stat(name, &st) == 0)) {
 			p->chain[p->n_chain].dev = st.st_dev;
 			p->chain[p->n_chain++].ino = st.st_ino;
 		}
@@ -192,7 +197,7 @@ int oc_place_init(struct oc_place *place, const struct oc_mounts *mounts, char *
 	if (!path)
 		return OC_ENOMEM;
 	place->path = path;
-	if (lstat(path, &st) == 0) {
+	if (oc_seen_lstat(mounts->seen, path, &st) == 0) {
 		place->exists = true;
 		place->dir = S_ISDIR(st.st_mode);
 		place->dev = st.st_dev;
@@ -201,7 +206,7 @@ int oc_place_init(struct oc_place *place, const struct oc_mounts *mounts, char *
 		place->uid = st.st_uid;
 		place->gid = st.st_gid;
 	}
-	rc = find_chain(place);
+	rc = find_chain(place, mounts->seen);
 	if (rc == 0)
 		rc = find_spots(place, mounts);
 	if (rc)

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "policy/seen.h"
 
 struct oc_mount {
 	uint64_t dev;
@@ -14,6 +15,7 @@ struct oc_mount {
 struct oc_mounts {
 	struct oc_mount *v;
 	size_t n, cap;
+	struct oc_seen *seen; /* the files of the same moment */
 };
 int oc_mounts_load(struct oc_mounts *mounts, oc_error **err);
 void oc_mounts_free(struct oc_mounts *mounts);

@@ -4,6 +4,7 @@
 #define OC_POLICY_PATHS_H
 
 #include "base/buf.h"
+#include "policy/seen.h"
 
 #define OC_POLICY_PATH_MAX 4096 /* with NUL */
 
@@ -17,5 +18,7 @@ char *oc_policy_path_expand(const char *path, const char *home, const char *work
  * stands.  links (may be NULL) gets where each link was found.  -ELOOP, -ENAMETOOLONG, -ENOMEM or 0.  A part that
  * we may not look into counts as missing: the run is the same user and can't either. */
 int oc_policy_walk(const char *path, char **real, bool *missing, struct oc_strv *links);
+/* The same by what was seen before. */
+int oc_policy_walk_seen(struct oc_seen *seen, const char *path, char **real, bool *missing, struct oc_strv *links);
 
 #endif

@@ -35,7 +35,7 @@ bool oc_resolving_utf8(struct oc_resolving *r, const char *subject, const char *
 bool oc_resolving_walk(struct oc_resolving *r, const char *subject, const char *path, char **real, bool *missing,
 		       struct oc_strv *links)
 {
-	int rc = oc_policy_walk(path, real, missing, links);
+	int rc = oc_policy_walk_seen(r->mounts.seen, path, real, missing, links);
 
 	if (rc == -ENOMEM)
 		oc_violations_nomem(&r->bad);
@@ -53,7 +53,7 @@ bool oc_resolving_walk(struct oc_resolving *r, const char *subject, const char *
 
 bool oc_resolving_find(struct oc_resolving *r, const char *path, char **real, bool *missing)
 {
-	int rc = oc_policy_walk(path, real, missing, NULL);
+	int rc = oc_policy_walk_seen(r->mounts.seen, path, real, missing, NULL);
 
 	if (rc == -ENOMEM)
 		oc_violations_nomem(&r->bad);

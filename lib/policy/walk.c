@@ -17,6 +17,7 @@ struct walk {
 	unsigned followed;
 	bool missing;
 	struct oc_strv *links;
+	struct oc_seen *seen;
 };
 
 static void up(struct walk *w)
@@ -70,7 +71,7 @@ static int step(struct walk *w)
 	w->done[w->len++] = '/';
 	memcpy(w->done + w->len, name, n);
 	w->done[w->len += n] = '\0';
-	if (w->missing || lstat(w->done, &st) != 0) {
+	if (w->missing || oc_seen_lstat(w->seen, w->done, &st) != 0) {
 		w->missing = true;
 		memmove(w->todo, name + n, strlen(name + n) + 1);
 		return 0;
@@ -81,7 +82,7 @@ static int step(struct walk *w)
 	return 0;
 }
 
-int oc_policy_walk(const char *path, char **real, bool *missing, struct oc_strv *links)
+int oc_policy_walk_seen(struct oc_seen *seen, const char *path, char **real, bool *missing, struct oc_strv *links)
 {
 	struct walk *w = calloc(1, sizeof(*w));
 	int rc;
@@ -89,6 +90,7 @@ int oc_policy_walk(const char *path, char **real, bool *missing, struct oc_strv 
 	if (!w)
 		return -ENOMEM;
 	w->links = links;
+	w->seen = seen;
 	if (strlen(path) >= sizeof(w->todo)) {
 		free(w);
 		return -ENAMETOOLONG;
@@ -103,4 +105,9 @@ int oc_policy_walk(const char *path, char **real, bool *missing, struct oc_strv 
 	}
 	free(w);
 	return rc;
+}
+
+int oc_policy_walk(const char *path, char **real, bool *missing, struct oc_strv *links)
+{
+	return oc_policy_walk_seen(NULL, path, real, missing, links);
 }
