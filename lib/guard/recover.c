@@ -22,6 +22,7 @@
 #include "store/store.h"
 
 #define INFO_MAX 65536
+#define RUNS_MAX 1000000
 
 struct found {
 	oc_store *store;
@@ -497,22 +498,38 @@ static int is_known(oc_store *store, const char *run, oc_error **err)
 	return rc < 0 ? rc : 1;
 }
 
-static int orphans(oc_store *store, json_t *out, oc_error **err)
+static int list_runs(int runs, struct oc_strv *names, oc_error **err)
 {
-	int runs = openat(store->state_fd, "runs", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *list = runs < 0 ? NULL : fdopendir(fcntl(runs, F_DUPFD_CLOEXEC, 3));
 	struct dirent *entry;
 	int rc = list ? 0 : oc_fail(err, OC_EIO, errno, "the directory of the runs can't be listed");
 
-	while (rc == 0 && (entry = readdir(list))) {
-		if (!oc_run_id_valid(entry->d_name))
-			continue;
-		rc = is_known(store, entry->d_name, err);
-		rc = rc == 0 ? orphan(store, runs, entry->d_name, out, err) : OC_MIN(rc, 0);
-	}
+	while (rc == 0 && (entry = readdir(list)))
+		if (oc_run_id_valid(entry->d_name) && oc_strv_add(names, entry->d_name) < 0)
+			rc = oc_nomem(err);
 	if (list)
 		closedir(list);
-	oc_close(runs);
+	return rc;
+}
+
+/* Nearly all are known, so they are asked about at once; the few that are not, once more when it is their turn. */
+static int orphans(oc_store *store, json_t *out, oc_error **err)
+{
+	oc_cleanup(oc_closep) int runs = openat(store->state_fd, "runs", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct oc_strv names, strangers;
+	int rc;
+
+	oc_strv_init(&names, RUNS_MAX);
+	oc_strv_init(&strangers, RUNS_MAX);
+	rc = list_runs(runs, &names, err);
+	if (rc == 0)
+		rc = oc_store_strangers(store, &names, &strangers, err);
+	for (size_t i = 0; rc == 0 && i < strangers.n; i++) {
+		rc = is_known(store, strangers.v[i], err);
+		rc = rc == 0 ? orphan(store, runs, strangers.v[i], out, err) : OC_MIN(rc, 0);
+	}
+	oc_strv_free(&names);
+	oc_strv_free(&strangers);
 	return rc;
 }
 

@@ -403,6 +403,31 @@ int oc_store_forget(oc_store *store, const char *run, oc_error **err)
 	return rc < 0 ? rc : 0;
 }
 
+static int find_strangers(oc_store *store, const struct oc_strv *ids, struct oc_strv *out, oc_error **err)
+{
+	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
+	int rc = oc_sql_prepare(store, &st, err, "SELECT 1 FROM runs WHERE id = ?", "");
+	size_t i;
+
+	for (i = 0; rc >= 0 && i < ids->n; i++) {
+		if (sqlite3_bind_text(st, 1, ids->v[i], -1, SQLITE_STATIC) != SQLITE_OK)
+			return oc_nomem(err);
+		rc = oc_sql_step(store, st, err);
+		if (rc == 0 && oc_strv_add(out, ids->v[i]) < 0)
+			return oc_nomem(err);
+		if (rc >= 0)
+			sqlite3_reset(st);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+int oc_store_strangers(oc_store *store, const struct oc_strv *ids, struct oc_strv *out, oc_error **err)
+{
+	int rc = oc_sql_run(store, err, "BEGIN", ""); /* without it each look would take the database's locks */
+
+	return rc < 0 ? rc : oc_sql_end(store, find_strangers(store, ids, out, err), err);
+}
+
 int oc_store_unfinished(oc_store *store, json_t **list, oc_error **err)
 {
 	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;

@@ -49,6 +49,8 @@ int oc_store_resolve(oc_store *store, const char *prefix, char id[OC_RUN_ID_SIZE
 
 /* For recovery.  Ids and states of the runs that are not over, oldest first: [{"id","state","pinned"}…], *list new. */
 int oc_store_unfinished(oc_store *store, json_t **list, oc_error **err);
+/* Those of these ids that the store has no row of. */
+int oc_store_strangers(oc_store *store, const struct oc_strv *ids, struct oc_strv *out, oc_error **err);
 /* Remove a row that was planned and never pinned; a pinned one is left alone (OC_EEXISTS). */
 int oc_store_forget(oc_store *store, const char *run, oc_error **err);
 /* The lock under which runs are settled; a descriptor to close.  Waits (bounded): OC_ETIME. */
