@@ -42,7 +42,6 @@ static void all_descriptors(void)
 
 static void child(const struct oc_guard *g, int out)
 {
-	struct oc_plan_view plan;
 	oc_error *err = NULL;
 	int run_dir;
 
@@ -53,7 +52,7 @@ static void child(const struct oc_guard *g, int out)
 	run_dir = fcntl(g->run_dir, F_DUPFD_CLOEXEC, 64);
 	if (out < 0 || run_dir < 0 || dup2(out, 3) < 0 || dup2(run_dir, 4) < 0 || oc_os_close_from(5) < 0)
 		_exit(1);
-	if (oc_plan_view_load(4, g->digest, &plan, &err) == 0 && oc_preflight(4, &plan, &err) == 0)
+	if (oc_preflight(4, &g->plan, &err) == 0)
 		(void)oc_write_all(3, "ok", 2);
 	else
 		report(3, err);
@@ -110,6 +109,7 @@ int oc_preflight_start(struct oc_guard *g, oc_error **err)
 	if (g->preflight.pid == 0)
 		child(g, p[1]);
 	oc_close(p[1]);
+	oc_plan_view_free(&g->plan);
 	if (g->preflight.pid < 0)
 		return oc_fail(err, OC_EIO, errno, "Can't make a process: %s", strerror(errno));
 	(void)oc_fd_nonblock(p[0]);

@@ -10,6 +10,7 @@
 #include "base/sha256.h"
 #include "guard/journal.h"
 #include "guard/launch.h"
+#include "guard/plan_view.h"
 #include "guard/probes.h"
 #include "guard/protocol.h"
 #include "guard/server.h"
@@ -55,6 +56,7 @@ struct oc_guard {
 	int64_t released_ns, attempts;
 	json_t *refusal;
 
+	struct oc_plan_view plan; /* as first read, until the preflight has it */
 	struct oc_guard_preflight {
 		pid_t pid;
 		int fd;

@@ -26,6 +26,7 @@
 #define SAID_MAX    20u
 #define QUEUE       64u
 #define THREADS_MAX 4
+#define ALONE       2000u /* entries: for fewer another thread costs more than it saves */
 
 struct slot {
 	uint64_t dev, ino;
@@ -53,7 +54,8 @@ struct oc_hardlinks {
 	pthread_cond_t news;
 	struct table table;
 	struct work queue[QUEUE];
-	unsigned queued, busy;
+	unsigned queued, busy, n_threads, max_threads;
+	pthread_t threads[THREADS_MAX];
 	bool stop;
 	oc_error *error;
 };
@@ -405,6 +407,16 @@ static int walk_one(struct walker *w, const struct work *work, oc_error **err)
 	return rc;
 }
 
+static void *run(void *userdata);
+
+/* Locked.  More of us once it is seen to be much; without another thread it only takes longer. */
+static void call_help(struct oc_hardlinks *h)
+{
+	if (h->queued && h->n_threads < h->max_threads && __atomic_load_n(&h->entries, __ATOMIC_RELAXED) >= ALONE &&
+	    pthread_create(&h->threads[h->n_threads], NULL, run, h) == 0)
+		h->n_threads++;
+}
+
 /* Until there is nothing left, or one of us failed. */
 static void *run(void *userdata)
 {
@@ -423,6 +435,7 @@ static void *run(void *userdata)
 		}
 		work = h->queue[--h->queued];
 		h->busy++;
+		call_help(h);
 		pthread_mutex_unlock(&h->lock);
 		rc = walk_one(&w, &work, &error);
 		free(work.path);
@@ -443,18 +456,18 @@ static void *run(void *userdata)
 	return NULL;
 }
 
-/* What is queued, with as many threads as there are processors, and this one. */
+/* What is queued, with at most as many threads as there are processors, this one among them. */
 static int run_all(struct oc_hardlinks *h, oc_error **err)
 {
-	pthread_t threads[THREADS_MAX];
-	long want = OC_MIN(sysconf(_SC_NPROCESSORS_ONLN), (long)THREADS_MAX);
-	int n = 0;
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned i;
 
-	while (n + 1 < want && pthread_create(&threads[n], NULL, run, h) == 0)
-		n++;
+	h->max_threads = processors > 1 ? (unsigned)OC_MIN(processors, (long)THREADS_MAX) - 1 : 0;
+	/* Whoever calls for help is at work itself, so that nobody is called once this one has ended. */
 	run(h);
-	while (n)
-		pthread_join(threads[--n], NULL);
+	for (i = 0; i < h->n_threads; i++)
+		pthread_join(h->threads[i], NULL);
+	h->n_threads = 0;
 	while (h->queued) {
 		close(h->queue[--h->queued].fd);
 		free(h->queue[h->queued].path);

@@ -89,25 +89,24 @@ static int lock_run(const struct oc_guard *g, oc_error **err)
 
 static int read_plan(struct oc_guard *g, const char *path, int64_t *journal_bytes, oc_error **err)
 {
-	struct oc_plan_view plan;
-	int rc = oc_plan_view_load(g->run_dir, NULL, &plan, err);
+	const struct oc_plan_view *plan = &g->plan;
+	int rc = oc_plan_view_load(g->run_dir, NULL, &g->plan, err);
 
 	if (rc < 0)
 		return rc;
-	if (strcmp(plan.runs, path) || strcmp(plan.run, oc_path_base(path)))
+	if (strcmp(plan->runs, path) || strcmp(plan->run, oc_path_base(path)))
 		rc = oc_refuse(err, "pin_mismatch", path, NULL, "The plan in %s is of another run: %s", path,
-		               plan.runs);
-	snprintf(g->run, sizeof(g->run), "%s", plan.run);
-	memcpy(g->digest, plan.digest, sizeof(g->digest));
-	g->live = strdup(plan.live);
-	g->confined = plan.confined;
-	g->keep = plan.keep;
-	g->timeout_ms = plan.timeout_ms;
-	g->grace_ms = plan.grace_ms;
-	g->unhosted_ms = plan.unhosted_ms;
-	g->hello_retries = plan.hello_retries;
-	*journal_bytes = plan.journal_bytes ? plan.journal_bytes : (int64_t)OC_JOURNAL_SEGMENT * OC_JOURNAL_SEGMENTS;
-	oc_plan_view_free(&plan);
+		               plan->runs);
+	snprintf(g->run, sizeof(g->run), "%s", plan->run);
+	memcpy(g->digest, plan->digest, sizeof(g->digest));
+	g->live = strdup(plan->live);
+	g->confined = plan->confined;
+	g->keep = plan->keep;
+	g->timeout_ms = plan->timeout_ms;
+	g->grace_ms = plan->grace_ms;
+	g->unhosted_ms = plan->unhosted_ms;
+	g->hello_retries = plan->hello_retries;
+	*journal_bytes = plan->journal_bytes ? plan->journal_bytes : (int64_t)OC_JOURNAL_SEGMENT * OC_JOURNAL_SEGMENTS;
 	return rc == 0 && !g->live ? oc_nomem(err) : rc;
 }
 

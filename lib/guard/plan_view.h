@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The guard's reading of plan.json.  It is read anew at each step that needs it and dropped after, so that a guard that
- * only waits keeps none of it, and each reading is checked against the digest of the first. */
+/* The guard's reading of plan.json.  It is read anew at each launch and dropped after, so that a guard that only waits keeps
+ * none of it, and each reading is checked against the digest of the first. */
 #ifndef OC_GUARD_PLAN_VIEW_H
 #define OC_GUARD_PLAN_VIEW_H
 
