@@ -104,7 +104,8 @@ static int load_pin(oc_run *run, oc_error **err)
 	if (rc < 0)
 		return rc;
 	if (strcmp(run->digest, oc_plan_digest(run->plan)) != 0)
-		return oc_refuse(err, "pin_mismatch", run->id, "start a new run", "the stored plan is not the one that was pinned");
+		return oc_refuse(err, "pin_mismatch", run->id, "start a new run",
+		                 "the stored plan is not the one that was pinned");
 	run->dir = oc_store_run_dir(run->store, run->id, false, err);
 	return run->dir < 0 ? run->dir : 0;
 }
@@ -113,13 +114,14 @@ static int load_pin(oc_run *run, oc_error **err)
 static int launch_or_refuse(oc_run *run, oc_error **err)
 {
 	enum oc_launch_state state = OC_LAUNCH_UNKNOWN;
+	char fix[80];
 	int rc = oc_store_launch_state(run->store, run->id, &state, err);
 
 	if (rc < 0)
 		return rc;
 	if (state == OC_LAUNCH_UNKNOWN)
 		return oc_refuse(err, "pin_mismatch", run->id, "open-conduit runs list",
-				 "what became of the last attempt of this run is unknown, so it is not tried again");
+		                 "what became of the last attempt of this run is unknown, so it is not tried again");
 	if (state == OC_LAUNCH_AGAIN)
 		return oc_run_again(run, err);
 	if (!faccessat(run->dir, OC_GUARD_EXIT, F_OK, AT_SYMLINK_NOFOLLOW)) {
@@ -128,29 +130,31 @@ static int launch_or_refuse(oc_run *run, oc_error **err)
 		return 0;
 	}
 	if (state == OC_LAUNCH_OVER)
-		return oc_refuse(err, "run_lost", run->id, "open-conduit runs get ID",
-				 "this run is over and has no exit record: start a new run");
+		return oc_refuse(err, "run_lost", run->id, oc_store_show_run(fix, run->id),
+		                 "this run is over and has no exit record: start a new run");
 	if (!faccessat(run->dir, OC_GUARD_STARTED, F_OK, AT_SYMLINK_NOFOLLOW))
 		return oc_refuse(err, "run_lost", run->id, "open-conduit runs list",
-				 "the guard of this run is gone after it started: let recovery settle what it left");
+		                 "the guard of this run is gone after it started: let recovery settle what it left");
 	return oc_run_launch(run, err);
 }
 
 int oc_run_begin(oc_run *run, oc_error **err)
 {
+	char fix[80];
 	pid_t pid = 0;
 	int rc = load_pin(run, err);
 
 	if (rc < 0)
 		return rc;
-	switch (oc_guard_alive(run->dir, OC_GUARD_INFO, &pid, err)) {
+	switch (oc_guard_alive(run->dir, OC_GUARD_INFO, &pid, NULL)) {
 	case OC_ALIVE_YES:
 		return oc_run_connect(run, err);
 	case OC_ALIVE_NO:
 		return launch_or_refuse(run, err);
 	default:
-		return oc_refuse(err, "run_lost", run->id, "open-conduit runs get ID",
-				 "it is unknown whether the guard of this run is alive, so it is neither adopted nor launched");
+		return oc_refuse(
+		        err, "run_lost", run->id, oc_store_show_run(fix, run->id),
+		        "it is unknown whether the guard of this run is alive, so it is neither adopted nor launched");
 	}
 }
 
@@ -206,7 +210,8 @@ static int inherited(oc_run *run, json_t *env, oc_error **err)
 	const json_t *list = json_object_get(json_object_get(run->plan->json, "command"), "env"), *entry;
 	size_t i;
 
-	json_array_foreach(list, i, entry) {
+	json_array_foreach(list, i, entry)
+	{
 		const char *name = oc_json_text(entry, "name"), *value;
 
 		if (!name || !json_is_null(json_object_get(entry, "value")))
@@ -228,7 +233,7 @@ static int one_secret(oc_run *run, const char *name, json_t *secrets, oc_error *
 		rc = oc_refuse(err, "secret_missing", name, "give the secret a value", "secret %s has no value", name);
 	if (!rc && memchr(value, 0, len))
 		rc = oc_refuse(err, "secret_missing", name, "store it without NUL bytes",
-			       "secret %s holds a NUL byte, which no variable can carry", name);
+		               "secret %s holds a NUL byte, which no variable can carry", name);
 	if (!rc && !set_base64(secrets, name, value, len))
 		rc = oc_nomem(err);
 	if (value)
@@ -243,9 +248,8 @@ static int collect_secrets(oc_run *run, json_t *secrets, oc_error **err)
 	size_t i;
 	int rc = 0;
 
-	json_array_foreach(names, i, name)
-		if (!rc && json_is_string(name))
-			rc = one_secret(run, json_string_value(name), secrets, err);
+	json_array_foreach(names, i, name) if (!rc && json_is_string(name)) rc =
+	        one_secret(run, json_string_value(name), secrets, err);
 	return rc;
 }
 
@@ -259,7 +263,7 @@ int oc_run_release(oc_run *run, const char *digest, oc_error **err)
 		return oc_fail(err, OC_EINVAL, 0, "only an opened run can be released, by its digest");
 	if (strcmp(digest, run->digest) != 0)
 		return oc_refuse(err, "pin_mismatch", run->id, "release it with the digest that was pinned",
-				 "run %s is pinned as %s, not as %s", run->id, run->digest, digest);
+		                 "run %s is pinned as %s, not as %s", run->id, run->digest, digest);
 	rc = inherited(run, env, err);
 	if (!rc)
 		rc = collect_secrets(run, secrets, err);

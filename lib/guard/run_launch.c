@@ -2,8 +2,8 @@
 /* From no guard to a connection: the launcher exits once its guard listens, so waiting for that
  * one child is all the synchronisation there is. */
 #include <errno.h>
-#include <stdlib.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -17,10 +17,11 @@
 #include "guard/run.h"
 #include "loop/child.h"
 
-#define GUARD_PROGRAM "open-conduit-guard"
+#define GUARD_PROGRAM    "open-conduit-guard"
 #define HELLO_TIMEOUT_MS 30000
 
-static const char *const REPORTED[] = { "checking", "held", "refused", "started", "proved", "running", "stopping", "exited" };
+static const char *const REPORTED[] = { "checking", "held",    "refused",  "started",
+	                                "proved",   "running", "stopping", "exited" };
 
 static bool known_state(const char *state)
 {
@@ -100,20 +101,26 @@ static void notified(struct oc_conn *conn OC_UNUSED, const char *method, const j
 		oc_run_pump(run);
 }
 
+static bool ended(oc_run *run)
+{
+	run->exited = run->exited || !faccessat(run->dir, OC_GUARD_EXIT, F_OK, AT_SYMLINK_NOFOLLOW);
+	return run->exited;
+}
+
 static void closed(struct oc_conn *conn OC_UNUSED, const oc_error *err, void *userdata)
 {
 	oc_run *run = userdata;
 	oc_error *lost = NULL;
+	char fix[80];
 
 	oc_run_enter(run);
 	oc_conn_free(oc_steal(run->conn));
-	if (!run->exited && !faccessat(run->dir, OC_GUARD_EXIT, F_OK, AT_SYMLINK_NOFOLLOW))
-		run->exited = true;
-	if (run->exited) {
+	if (ended(run)) {
 		oc_run_pump(run);
 	} else {
-		oc_refuse(&lost, "run_lost", run->id, "open-conduit runs get ID", "the connection to the guard was lost%s%s",
-			  err ? ": " : "", err ? oc_error_message(err) : "");
+		oc_refuse(&lost, "run_lost", run->id, oc_store_show_run(fix, run->id),
+		          "the connection to the guard was lost%s%s", err ? ": " : "",
+		          err ? oc_error_message(err) : "");
 		oc_run_failed(run, lost);
 		oc_error_free(lost);
 	}
@@ -121,7 +128,7 @@ static void closed(struct oc_conn *conn OC_UNUSED, const oc_error *err, void *us
 }
 
 static void requested(struct oc_conn *conn, json_int_t id, const char *method, const json_t *params OC_UNUSED,
-		      void *userdata OC_UNUSED)
+                      void *userdata OC_UNUSED)
 {
 	oc_error *err = NULL;
 
@@ -134,14 +141,15 @@ static void requested(struct oc_conn *conn, json_int_t id, const char *method, c
 static int check_hello(oc_run *run, const json_t *reply, oc_error **err)
 {
 	const char *digest = oc_json_text(reply, "digest");
+	char fix[80];
 	pid_t pid = 0;
 
 	if (!digest || strcmp(digest, run->digest) != 0)
-		return oc_refuse(err, "pin_mismatch", run->id, "open-conduit runs get ID",
-				 "the guard holds plan %s, the pin is %s", digest ? digest : "(none)", run->digest);
-	if (oc_guard_alive(run->dir, OC_GUARD_INFO, &pid, err) != OC_ALIVE_YES || pid != oc_conn_peer_pid(run->conn))
-		return oc_refuse(err, "pin_mismatch", run->id, "open-conduit runs get ID",
-				 "the process behind the guard's socket is not the recorded guard");
+		return oc_refuse(err, "pin_mismatch", run->id, oc_store_show_run(fix, run->id),
+		                 "the guard holds plan %s, the pin is %s", digest ? digest : "(none)", run->digest);
+	if (oc_guard_alive(run->dir, OC_GUARD_INFO, &pid, NULL) != OC_ALIVE_YES || pid != oc_conn_peer_pid(run->conn))
+		return oc_refuse(err, "pin_mismatch", run->id, oc_store_show_run(fix, run->id),
+		                 "the process behind the guard's socket is not the recorded guard");
 	return 0;
 }
 
@@ -157,8 +165,8 @@ void oc_run_call_failed(oc_run *run, const oc_error *failure)
 	/* Alive by all its records, and silent: whoever stopped it can let it go on. */
 	snprintf(fix, sizeof(fix), "kill -CONT %d", (int)oc_conn_peer_pid(run->conn));
 	oc_error_makef(&err, OC_ETIME, 0, NULL, run->id, fix,
-		       "the guard of run %s (process %d) does not answer, so nothing was changed: %s", run->id,
-		       (int)oc_conn_peer_pid(run->conn), oc_error_message(failure));
+	               "the guard of run %s (process %d) does not answer, so nothing was changed: %s", run->id,
+	               (int)oc_conn_peer_pid(run->conn), oc_error_message(failure));
 	oc_run_failed(run, err);
 	oc_error_free(err);
 }
@@ -171,7 +179,9 @@ static void greeted(const json_t *reply, const oc_error *failure, void *userdata
 
 	oc_run_enter(run);
 	if (failure) {
-		oc_run_call_failed(run, failure);
+		/* It left while we came; closed() follows, and knows whether that was the run's end. */
+		if (oc_error_code(failure) != OC_ECLOSED)
+			oc_run_call_failed(run, failure);
 	} else if (check_hello(run, reply, &err) < 0) {
 		oc_run_failed(run, err);
 	} else {
@@ -208,23 +218,29 @@ int oc_run_connect(oc_run *run, oc_error **err)
 	static const struct oc_conn_ops ops = { .request = requested, .notify = notified, .closed = closed };
 	struct oc_conn_limits limits = OC_CONN_LIMITS;
 	int fd = open_socket(run), rc;
+	char fix[80];
 	uid_t uid;
 	pid_t pid;
 
+	if (fd < 0 && ended(run)) {
+		oc_run_pump(run);
+		return 0;
+	}
 	if (fd < 0)
 		return oc_fail(err, OC_ECLOSED, -fd, "the guard of run %s does not answer", run->id);
 	rc = oc_os_peer_uid(fd, &uid, &pid);
 	if (rc < 0 || uid != geteuid()) {
 		close(fd);
-		return oc_refuse(err, "pin_mismatch", run->id, "open-conduit runs get ID",
-				 "the guard's socket belongs to another user");
+		return oc_refuse(err, "pin_mismatch", run->id, oc_store_show_run(fix, run->id),
+		                 "the guard's socket belongs to another user");
 	}
 	rc = oc_conn_new(run->ctx->loop, fd, &limits, &ops, run, &run->conn, err);
 	if (rc < 0) {
 		close(fd);
 		return rc;
 	}
-	return oc_conn_call(run->conn, "hello", json_pack("{s:s}", "digest", run->digest), HELLO_TIMEOUT_MS, greeted, run, err);
+	return oc_conn_call(run->conn, "hello", json_pack("{s:s}", "digest", run->digest), HELLO_TIMEOUT_MS, greeted,
+	                    run, err);
 }
 
 static void guard_printed(int fd, unsigned events OC_UNUSED, void *userdata)
@@ -254,8 +270,8 @@ static int launch_failure(oc_run *run, oc_error **err)
 	oc_buf_init(&text, 65536);
 	if (run->guard_error.len)
 		oc_text_escape(&text, run->guard_error.data, OC_MIN(run->guard_error.len, 2000), false);
-	return oc_refuse(err, "sandbox_unavailable", GUARD_PROGRAM, "open-conduit doctor", "the guard did not start: %s",
-			 text.data ? text.data : "it gave no reason");
+	return oc_refuse(err, "sandbox_unavailable", GUARD_PROGRAM, "open-conduit doctor",
+	                 "the guard did not start: %s", text.data ? text.data : "it gave no reason");
 }
 
 static void guard_listens(const siginfo_t *info, void *userdata)
@@ -284,12 +300,15 @@ static int spawn_guard(oc_run *run, const char *guard, const char *dir, int log,
 	char path[] = "PATH=/usr/local/bin:/usr/bin:/bin", fault[256] = "";
 	char *envp[] = { path, NULL, NULL };
 	int fds[] = { -1, -1, log };
-	struct oc_spawn spawn = { .path = guard, .argv = argv, .envp = envp, .cwd = "/", .fds = fds, .n_fds = 3, .new_session = true };
+	struct oc_spawn spawn = {
+		.path = guard, .argv = argv, .envp = envp, .cwd = "/", .fds = fds, .n_fds = 3, .new_session = true
+	};
 	pid_t pid;
 
 #ifdef OC_FAULTS
 	if (oc_context_getenv(run->ctx, "OPEN_CONDUIT_FAULT")) {
-		snprintf(fault, sizeof(fault), "OPEN_CONDUIT_FAULT=%s", oc_context_getenv(run->ctx, "OPEN_CONDUIT_FAULT"));
+		snprintf(fault, sizeof(fault), "OPEN_CONDUIT_FAULT=%s",
+		         oc_context_getenv(run->ctx, "OPEN_CONDUIT_FAULT"));
 		envp[1] = fault;
 	}
 #else

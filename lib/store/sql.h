@@ -11,9 +11,6 @@
 #define OC_STORE_LOCK   "store.lock" /* held while the store is opened; not empty once state.db was made */
 #define OC_STORE_SCHEMA 2            /* the newest version migrate.c knows */
 
-/* The line to paste that shows what is known of a run; returns out. */
-const char *oc_store_show_run(char out[80], const char *run);
-
 /* What SQLite says, as our error; rc is its (extended) code. */
 int oc_sql_fail(oc_store *store, int rc, oc_error **err);
 

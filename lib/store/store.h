@@ -63,4 +63,7 @@ int oc_store_verdict(oc_store *store, const char *provider, const char *key, boo
 int oc_store_verdict_put(oc_store *store, const char *provider, const char *key, bool ok, const char *checks,
                          oc_error **err);
 
+/* The line to paste that shows what is known of a run; returns out. */
+const char *oc_store_show_run(char out[80], const char *run);
+
 #endif

@@ -36,6 +36,53 @@ START_TEST(a_run_from_start_to_record)
 }
 END_TEST
 
+static void spoil(const struct embed *e, const char *id, const char *text, size_t len)
+{
+	char path[400];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/runs/%s/exit.json", e->state, id);
+	f = fopen(path, "w");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_uint_eq(fwrite(text, 1, len, f), len);
+	ck_assert_int_eq(fclose(f), 0);
+}
+
+/* What is in the place of the record and isn't this run's record is not handed out as one. */
+START_TEST(a_damaged_record)
+{
+	static const char half[] = "{\"run\":",
+	                  other[] = "{\"digest\":\"sha256:0\",\"run\":\"abcdefgh\",\"state\":\"exited\"}";
+	static const struct {
+		const char *text;
+		size_t len;
+	} cases[] = {
+		{ "", 0 }, { "\0\0\0\0", 4 }, { half, sizeof(half) - 1 }, { other, sizeof(other) - 1 }, { "[]", 2 }
+	};
+	struct embed e;
+	struct embed_run first = { 0 };
+	char id[64];
+
+	embed_open(&e);
+	embed_start(&e, &first, "exit 3");
+	embed_wait(&e, &first);
+	snprintf(id, sizeof(id), "%s", oc_run_id(first.run));
+	embed_finish(&first);
+	for (size_t i = 0; i <= sizeof(cases) / sizeof(cases[0]); i++) {
+		struct embed_run r = { 0 };
+
+		/* First as it is: the control. */
+		if (i)
+			spoil(&e, id, cases[i - 1].text, cases[i - 1].len);
+		embed_reopen(&e, &r, id);
+		embed_wait(&e, &r);
+		ck_assert_msg(r.ended == !i && r.failed == !!i, "case %zu: %s", i, r.record);
+		oc_run_free(r.run);
+	}
+	embed_close(&e);
+}
+END_TEST
+
 START_TEST(descriptors_are_as_before)
 {
 	struct embed e;
@@ -61,7 +108,8 @@ START_TEST(nothing_is_inherited)
 
 	ck_assert_int_eq(leak, 17);
 	embed_open(&e);
-	whole_run(&e, "cd /proc/self/fd && for f in *; do [ \"$f\" -le 2 ] || [ ! -e \"$f\" ] || echo leak $f; done", "", "\"status\":0");
+	whole_run(&e, "cd /proc/self/fd && for f in *; do [ \"$f\" -le 2 ] || [ ! -e \"$f\" ] || echo leak $f; done",
+	          "", "\"status\":0");
 	embed_close(&e);
 	close(leak);
 }
@@ -313,6 +361,7 @@ int main(void)
 
 	tcase_set_timeout(t, 300);
 	tcase_add_test(t, a_run_from_start_to_record);
+	tcase_add_test(t, a_damaged_record);
 	tcase_add_test(t, descriptors_are_as_before);
 	tcase_add_test(t, nothing_is_inherited);
 	tcase_add_test(t, sigpipe_at_its_default);

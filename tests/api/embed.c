@@ -109,21 +109,36 @@ static void on_userdata_free(void *userdata)
 	((struct embed_run *)userdata)->userdata_freed++;
 }
 
-void embed_start(struct embed *e, struct embed_run *r, const char *script)
+static oc_run_ops all_ops(void)
 {
-	const char *argv[] = { "/bin/sh", "-c", script, NULL };
-	oc_request request = OC_REQUEST_INIT;
 	oc_run_ops ops = OC_RUN_OPS_INIT;
-	oc_error *err = NULL;
 
 	ops.state = on_state;
 	ops.output = on_output;
 	ops.ended = on_ended;
 	ops.failed = on_failed;
 	ops.userdata_free = on_userdata_free;
+	return ops;
+}
+
+void embed_start(struct embed *e, struct embed_run *r, const char *script)
+{
+	const char *argv[] = { "/bin/sh", "-c", script, NULL };
+	oc_request request = OC_REQUEST_INIT;
+	const oc_run_ops ops = all_ops();
+	oc_error *err = NULL;
+
 	request.workspace = e->workspace;
 	request.argv = argv;
 	must(oc_broker_start(e->broker, &request, &ops, r, &r->run, &err), &err, "oc_broker_start");
+}
+
+void embed_reopen(struct embed *e, struct embed_run *r, const char *id)
+{
+	const oc_run_ops ops = all_ops();
+	oc_error *err = NULL;
+
+	must(oc_run_open(e->store, id, &ops, r, &r->run, &err), &err, "oc_run_open");
 }
 
 void embed_wait(struct embed *e, struct embed_run *r)

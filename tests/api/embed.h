@@ -32,6 +32,7 @@ void embed_open(struct embed *e);
 void embed_close(struct embed *e); /* everything freed, the directory removed */
 /* Start `sh -c script` and dispatch until it ended, failed, or was freed in a callback. */
 void embed_start(struct embed *e, struct embed_run *r, const char *script);
+void embed_reopen(struct embed *e, struct embed_run *r, const char *id); /* a run that was started before */
 void embed_wait(struct embed *e, struct embed_run *r);
 void embed_finish(struct embed_run *r); /* oc_run_finish and free */
 int embed_count_fds(void);              /* open descriptors of this process */
