@@ -33,6 +33,21 @@ static void give_up(struct oc_guard *g, oc_error *error)
 	oc_ending_begin(g, false);
 }
 
+/* What fails here before the command runs is this machine's doing, not the command's: it may be tried again. */
+static oc_error *unavailable(const struct oc_guard *g, oc_error *error)
+{
+	oc_error *told = NULL;
+	bool full = oc_error_errno(error) == ENOSPC || oc_error_errno(error) == EDQUOT;
+
+	if (oc_error_reason(error))
+		return error;
+	oc_refuse(&told, "sandbox_unavailable", g->run,
+	          full ? "Make room on the disk of the state directory" : "open-conduit doctor", "%s",
+	          oc_error_message(error));
+	oc_error_free(error);
+	return told;
+}
+
 static void again(struct oc_guard *g)
 {
 	/* Nothing of the last attempt may be alive when the next one starts. */
@@ -106,7 +121,7 @@ void oc_attempt_begin(struct oc_guard *g)
 	rc = start(g, &err);
 	if (rc < 0) {
 		oc_launch_close(&g->launch);
-		give_up(g, err);
+		give_up(g, unavailable(g, err));
 		return;
 	}
 	oc_fault("guard:after-spawn");
@@ -130,7 +145,7 @@ static void go(struct oc_guard *g)
 	int rc = oc_streams_open(g, &err);
 
 	if (rc < 0) {
-		give_up(g, err);
+		give_up(g, unavailable(g, err));
 		return;
 	}
 	oc_machine_phase(g, 0, NULL);
@@ -157,6 +172,8 @@ void oc_attempt_ready(struct oc_guard *g)
 		oc_machine_enter(g, OC_GUARD_PROVEN);
 		go(g);
 		return;
+	} else {
+		err = unavailable(g, err);
 	}
 	give_up(g, err);
 }
