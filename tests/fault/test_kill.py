@@ -5,16 +5,16 @@ recovery and retry in their midst; then recovery by the next command.
 
 After each: nothing ran that was not pinned and proved, and nothing twice; nothing of the run is left; the record says what
 happened; where the recovery table says so a further attempt with the same pin works; and the next run does."""
-import json, os, re, signal, sys, threading, time
+import json, os, random, re, signal, subprocess, sys, threading, time
 from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from faults import (FILES, SOAK, alive, follow, get, guard_of, listed, of_user, ok, points, processes, read_json, run_dirs, start,
+from faults import (SOAK, alive, follow, get, guard_of, listed, of_user, ok, points, processes, read_json, run_dirs, start,
                     stat_of, wait_for)
-from world import World, finish
+from world import BUILD, World, finish
 
 STATUS = 7
-SCRIPT = "echo run >> ran; echo out; exit %d" % STATUS
+SCRIPT = "echo run >> %%s; echo out; exit %d" % STATUS
 reached, started_with = {}, of_user()
 tmp_before = set(os.listdir("/tmp"))
 counted = threading.Lock()
@@ -27,11 +27,12 @@ def count(kind, point, hit):
 
 
 class Case:
-    def __init__(self, kind, w, name, point=""):
+    def __init__(self, kind, w, name, point="", mark=None):
+        self.mark = mark or w.ws + "/ran"
         self.kind, self.w, self.name, self.point, self.before = kind, w, "%s: %s" % (kind, name), point, set(run_dirs(w))
         self.fine, self.sessions = True, set()
-        if os.path.exists(w.ws + "/ran"):
-            os.unlink(w.ws + "/ran")
+        if os.path.exists(self.mark):
+            os.unlink(self.mark)
 
     def ok(self, condition, what, detail=""):
         """One line for a case, or one for each thing that is wrong with it."""
@@ -42,7 +43,7 @@ class Case:
 
     def ran(self):
         try:
-            with open(self.w.ws + "/ran") as f:
+            with open(self.mark) as f:
                 return f.read().count("run")
         except OSError:
             return 0
@@ -51,7 +52,7 @@ class Case:
         return ["--unsandboxed"] if self.kind == "none" else []
 
     def exec(self, env=None):
-        return self.w.oc("exec", *self.flags(), "--", "/bin/sh", "-c", SCRIPT, env=env, timeout=120)
+        return self.w.oc("exec", *self.flags(), "--", "/bin/sh", "-c", SCRIPT % self.mark, env=env, timeout=120)
 
     def dirs(self):
         return [d for d in run_dirs(self.w) if d not in self.before]
@@ -316,8 +317,6 @@ def jobs_of(kind):
 
 def many(kind, times, lanes):
     """Started and killed at any moment, again and again; then one recovery."""
-    import random, subprocess
-
     def lane(n):
         w = World(clone=False)
         try:
@@ -325,7 +324,7 @@ def many(kind, times, lanes):
                 w.oc("doctor")
             c = Case(kind, w, "%d runs started and killed" % n)
             for _ in range(n):
-                p = subprocess.Popen([w.env["OPEN_CONDUIT_LIBEXEC"] + "/../host/open-conduit", "exec", *c.flags(), "--", "/bin/sh", "-c", "echo run >> ran; sleep 0.05"],
+                p = subprocess.Popen([BUILD + "/host/open-conduit", "exec", *c.flags(), "--", "/bin/sh", "-c", "echo run >> ran; sleep 0.05"],
                                      cwd=w.ws, env=w.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                 time.sleep(random.uniform(0, 0.15 if kind == "none" else 1.5))
                 p.kill()
@@ -380,4 +379,5 @@ def main():
     finish()
 
 
-main()
+if __name__ == "__main__":
+    main()
