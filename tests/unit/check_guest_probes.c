@@ -26,37 +26,6 @@
 
 #define CONFINED (OC_GUEST_CONFINED | OC_GUEST_LANDLOCK)
 
-/* One probe: did it pass?  Its detail is left in d. */
-static bool probe_env(struct world *w, struct drive *d, uint32_t options, enum oc_probe_kind kind,
-                      const char *const *args, const char *const *env)
-{
-	drive_start(d, w, 0);
-	drive_orders(d, options, (const char *[]){ "/bin/true", NULL });
-	for (; env && *env; env++)
-		drive_text(d, OC_FRAME_ENV, *env);
-	drive_probe(d, kind, "P", args);
-	drive_send(d, OC_FRAME_PREPARE, NULL, 0);
-	ck_assert_msg(drive_until(d, OC_FRAME_READY, OC_FRAME_FAILED) == OC_FRAME_READY, "failed: %s", d->failed);
-	ck_assert_uint_eq(d->results, 1);
-	ck_assert_uint_eq(d->failures, d->last_ok ? 0 : 1);
-	ck_assert_msg(d->last_detail[0] != 0, "kind %d says nothing", kind);
-	drive_end(d);
-	return d->last_ok;
-}
-
-static bool probe(struct world *w, struct drive *d, uint32_t options, enum oc_probe_kind kind, const char *const *args)
-{
-	return probe_env(w, d, options, kind, args, NULL);
-}
-
-#define PASSES(options, kind, ...)                                                                                     \
-	ck_assert_msg(probe(&w, &d, options, kind, (const char *[]){ __VA_ARGS__, NULL }), "%s: %s", #kind,            \
-	              d.last_detail)
-#define FAILS(options, kind, ...)                                                                                      \
-	ck_assert_msg(!probe(&w, &d, options, kind, (const char *[]){ __VA_ARGS__, NULL }), "%s: %s", #kind,           \
-	              d.last_detail)
-#define SAID(text) ck_assert_msg(strstr(d.last_detail, text) != NULL, "'%s' lacks '%s'", d.last_detail, text)
-
 static char *under(const char *dir, const char *name)
 {
 	char *path = NULL;
@@ -373,20 +342,21 @@ START_TEST(test_proxy)
 		/* base64 of "me:p@ss" */
 		pid_t pid = proxy(fd, statuses[i], "Proxy-Authorization: Basic bWU6cEBzcw==\r\n");
 
-		ck_assert_msg(probe_env(&w, &d, CONFINED, OC_PROBE_PROXY, args, env) == (i == 0), "%s", d.last_detail);
+		ck_assert_msg(drive_judge(&w, &d, CONFINED, OC_PROBE_PROXY, args, env) == (i == 0), "%s",
+		              d.last_detail);
 		ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 	}
 	snprintf(url, sizeof(url), "HTTP_PROXY=http://127.0.0.1:%s", port);
 	pid_t pid = proxy(fd, 403, "Host: denied.invalid:443\r\n\r\n");
-	ck_assert_msg(probe_env(&w, &d, CONFINED, OC_PROBE_PROXY, args, env), "%s", d.last_detail);
+	ck_assert_msg(drive_judge(&w, &d, CONFINED, OC_PROBE_PROXY, args, env), "%s", d.last_detail);
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 	close(fd);
-	ck_assert(!probe_env(&w, &d, CONFINED, OC_PROBE_PROXY, args, env));
+	ck_assert(!drive_judge(&w, &d, CONFINED, OC_PROBE_PROXY, args, env));
 	SAID("ECONNREFUSED");
-	ck_assert(!probe_env(&w, &d, CONFINED, OC_PROBE_PROXY, args, NULL));
+	ck_assert(!drive_judge(&w, &d, CONFINED, OC_PROBE_PROXY, args, NULL));
 	SAID("not set");
 	snprintf(url, sizeof(url), "HTTP_PROXY=nonsense");
-	ck_assert(!probe_env(&w, &d, CONFINED, OC_PROBE_PROXY, args, env));
+	ck_assert(!drive_judge(&w, &d, CONFINED, OC_PROBE_PROXY, args, env));
 	world_free(&w);
 }
 END_TEST
@@ -400,12 +370,12 @@ START_TEST(test_process)
 	struct stat st;
 
 	world_init(&w);
-	ck_assert(probe_env(&w, &d, CONFINED, OC_PROBE_ENVIRONMENT, (const char *[]){ "A", "B", NULL }, env));
-	ck_assert(!probe_env(&w, &d, CONFINED, OC_PROBE_ENVIRONMENT, (const char *[]){ "A", NULL }, env));
+	ck_assert(drive_judge(&w, &d, CONFINED, OC_PROBE_ENVIRONMENT, (const char *[]){ "A", "B", NULL }, env));
+	ck_assert(!drive_judge(&w, &d, CONFINED, OC_PROBE_ENVIRONMENT, (const char *[]){ "A", NULL }, env));
 	SAID("B is set");
-	ck_assert(!probe_env(&w, &d, CONFINED, OC_PROBE_ENVIRONMENT, (const char *[]){ "A", "B", "C", NULL }, env));
+	ck_assert(!drive_judge(&w, &d, CONFINED, OC_PROBE_ENVIRONMENT, (const char *[]){ "A", "B", "C", NULL }, env));
 	SAID("C is not set");
-	ck_assert(probe_env(&w, &d, CONFINED, OC_PROBE_ENVIRONMENT, NULL, NULL));
+	ck_assert(drive_judge(&w, &d, CONFINED, OC_PROBE_ENVIRONMENT, NULL, NULL));
 
 	ck_assert_int_eq(stat("/proc/self/ns/pid", &st), 0);
 	snprintf(same, sizeof(same), "pid=%llu", (unsigned long long)st.st_ino);
@@ -549,79 +519,11 @@ START_TEST(test_own_tmpfs)
 }
 END_TEST
 
-static bool can_nest(struct world *w)
-{
-	int status;
-	pid_t pid = fork();
-
-	if (!pid) {
-		world_drop(w);
-		_exit(unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS) < 0);
-	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	return status == 0;
-}
-
-START_TEST(test_nested)
-{
-	const uint32_t nested = CONFINED | OC_GUEST_NEST | OC_GUEST_UNIX;
-	const char *const kinds[] = { "user", "mnt", "pid", "ipc", "uts", "cgroup" };
-	struct world w;
-	struct drive d;
-	char args[6][64], path[64], out[256];
-	struct stat st;
-
-	world_init(&w);
-	if (!can_nest(&w)) {
-		fprintf(stderr, "# skipped: an ordinary user can't make namespaces here\n");
-		world_free(&w);
-		return;
-	}
-	for (int i = 0; i < 6; i++) {
-		snprintf(path, sizeof(path), "/proc/self/ns/%s", kinds[i]);
-		ck_assert_int_eq(stat(path, &st), 0);
-		snprintf(args[i], sizeof(args[i]), "%s=%llu", kinds[i], (unsigned long long)st.st_ino);
-	}
-	PASSES(nested, OC_PROBE_NAMESPACES, args[0], args[1], args[2], args[3], args[4], args[5]);
-	PASSES(nested, OC_PROBE_PRIVILEGES, "after", "1");
-	PASSES(nested & ~OC_GUEST_LANDLOCK, OC_PROBE_TRACE, NULL);
-	SAID("none of 1 other");
-
-	drive_start(&d, &w, 0);
-	drive_orders(&d, nested, (const char *[]){ w.self, "agent", "attack", NULL });
-	drive_run(&d);
-	ck_assert_uint_eq(d.started_pid, 2);
-	ck_assert(drive_fact(&d, "nested=yes\n"));
-	ck_assert_int_eq(drive_until(&d, OC_FRAME_EXIT, 0), OC_FRAME_EXIT);
-	ck_assert_uint_eq(d.exit_value, 37);
-	drive_end(&d);
-
-	/* No namespace beneath it, no other filter needed for that. */
-	drive_start(&d, &w, 0);
-	drive_orders(&d, nested, (const char *[]){ "/bin/cat", "/proc/sys/user/max_user_namespaces", NULL });
-	drive_run(&d);
-	ck_assert_int_eq(drive_output(&d, out, sizeof(out), 10000), 2);
-	ck_assert_mem_eq(out, "0\n", 2);
-	drive_end(&d);
-
-	/* The end of the channel is the end of everything in it. */
-	drive_start(&d, &w, 0);
-	drive_orders(&d, nested, (const char *[]){ w.self, "agent", "children", NULL });
-	drive_run(&d);
-	ck_assert_int_eq(drive_output(&d, out, sizeof(out), 300), -1);
-	close(d.sock);
-	d.sock = -1;
-	ck_assert_int_eq(drive_output(&d, out, sizeof(out), 10000), 0);
-	drive_end(&d);
-	world_free(&w);
-}
-END_TEST
-
 int main(int argc, char **argv)
 {
-	const TTest *const tests[] = { test_files,      test_listed,    test_fifo,    test_sockets,     test_network,
-		                       test_no_network, test_proxy,     test_process, test_trace_fails, test_stdio,
-		                       test_before,     test_own_tmpfs, test_nested };
+	const TTest *const tests[] = { test_files,       test_listed,     test_fifo,   test_sockets,
+		                       test_network,     test_no_network, test_proxy,  test_process,
+		                       test_trace_fails, test_stdio,      test_before, test_own_tmpfs };
 
 	if (argc > 1 && !strcmp(argv[1], "agent"))
 		return guest_agent(argc, argv);

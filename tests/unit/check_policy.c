@@ -19,9 +19,10 @@ static int parse(const char *kind, const char *text, oc_policy **out, oc_error *
 }
 
 static const char full[] =
-	"{\"write\":[\"{workspace}\",\"~/.npm\"],\"read\":{\"deny\":[\"~/.config/op\"],\"allow\":[\"~/.ssh/known_hosts\"]},"
-	"\"network\":{\"allow\":[\"API.Example.com.\",\"*.Example.org\",\"127.0.0.1:5432\",\"[2001:DB8:0::1]:443\"]},"
-	"\"sockets\":[\"{toolbelt}\"],\"unix_sockets\":\"all\"}";
+        "{\"write\":[\"{workspace}\",\"~/.npm\"],\"read\":{\"deny\":[\"~/.config/op\"],\"allow\":[\"~/.ssh/"
+        "known_hosts\"]},"
+        "\"network\":{\"allow\":[\"API.Example.com.\",\"*.Example.org\",\"127.0.0.1:5432\",\"[2001:DB8:0::1]:443\"]},"
+        "\"sockets\":[\"{toolbelt}\"],\"unix_sockets\":\"all\"}";
 
 START_TEST(normal_form)
 {
@@ -31,14 +32,16 @@ START_TEST(normal_form)
 	ck_assert_int_eq(parse("sandbox", full, &p, &e), 0);
 	ck_assert_str_eq(oc_policy_kind(p), "sandbox");
 	ck_assert_str_eq(oc_policy_text(p), full);
-	ck_assert_str_eq(oc_policy_json(p),
-			 "{\"network\":{\"allow\":[\"api.example.com\",\"*.example.org\",\"127.0.0.1:5432\","
-			 "\"[2001:db8::1]:443\"]},\"read\":{\"allow\":[\"~/.ssh/known_hosts\"],\"deny\":[\"~/.config/op\"]},"
-			 "\"sockets\":[\"{toolbelt}\"],\"unix_sockets\":\"all\",\"write\":[\"{workspace}\",\"~/.npm\"]}");
+	ck_assert_str_eq(
+	        oc_policy_json(p),
+	        "{\"network\":{\"allow\":[\"api.example.com\",\"*.example.org\",\"127.0.0.1:5432\","
+	        "\"[2001:db8::1]:443\"]},\"read\":{\"allow\":[\"~/.ssh/known_hosts\"],\"deny\":[\"~/.config/op\"]},"
+	        "\"sockets\":[\"{toolbelt}\"],\"unix_sockets\":\"all\",\"write\":[\"{workspace}\",\"~/.npm\"]}");
 	oc_policy_free(p);
 	ck_assert_int_eq(parse("sandbox", "{}", &p, &e), 0);
-	ck_assert_str_eq(oc_policy_json(p), "{\"network\":{\"allow\":[]},\"read\":{\"allow\":[],\"deny\":[]},\"sockets\":[],"
-					    "\"unix_sockets\":\"none\",\"write\":[]}");
+	ck_assert_str_eq(oc_policy_json(p),
+	                 "{\"network\":{\"allow\":[]},\"read\":{\"allow\":[],\"deny\":[]},\"sockets\":[],"
+	                 "\"unix_sockets\":\"none\",\"write\":[]}");
 	oc_policy_free(p);
 	ck_assert_int_eq(parse("none", NULL, &p, &e), 0);
 	ck_assert_str_eq(oc_policy_json(p), "{}");
@@ -112,11 +115,11 @@ START_TEST(refused)
 		ck_assert_str_eq(oc_error_reason(e), "sandbox_config");
 		if (refusals[i].subject)
 			ck_assert_msg(strcmp(oc_error_subject(e), refusals[i].subject) == 0, "%s: subject %s",
-				      refusals[i].text, oc_error_subject(e));
+			              refusals[i].text, oc_error_subject(e));
 		fix = oc_error_fix(e);
 		ck_assert_msg(fix && *fix, "%s: no fix", refusals[i].text);
 		ck_assert_msg(strstr(oc_error_message(e), refusals[i].word) || strstr(fix, refusals[i].word),
-			      "%s: \"%s\" (%s)", refusals[i].text, oc_error_message(e), fix);
+		              "%s: \"%s\" (%s)", refusals[i].text, oc_error_message(e), fix);
 		oc_error_free(e);
 	}
 }
@@ -127,9 +130,12 @@ START_TEST(kinds)
 	static const struct {
 		const char *kind, *text, *reason;
 	} rows[] = {
-		{ "container", "{}", "sandbox_unavailable" }, { "machine", "{}", "sandbox_unavailable" },
-		{ "sandbox", NULL, "sandbox_config" },	      { "srt", "{}", "sandbox_config" },
-		{ "", "{}", "sandbox_config" },		      { "none", "{\"write\":[]}", "sandbox_config" },
+		{ "container", "{}", "sandbox_unavailable" },
+		{ "machine", "{}", "sandbox_unavailable" },
+		{ "sandbox", NULL, "sandbox_config" },
+		{ "srt", "{}", "sandbox_config" },
+		{ "", "{}", "sandbox_config" },
+		{ "none", "{\"write\":[]}", "sandbox_config" },
 	};
 	oc_policy *p;
 	oc_error *e;
@@ -151,10 +157,11 @@ START_TEST(all_at_once)
 	oc_error *e;
 	size_t n = 0;
 
-	ck_assert_int_eq(parse("sandbox", "{\"wite\":[],\"read\":{\"deny\":[\"..\",\"/ok\",\"a//\"],\"alow\":[]},"
-					  "\"network\":{\"allow\":[\"*\",\"ok.example\"]},\"sockets\":[\"/x\"]}",
-			       &p, &e),
-			 OC_EREFUSED);
+	ck_assert_int_eq(parse("sandbox",
+	                       "{\"wite\":[],\"read\":{\"deny\":[\"..\",\"/ok\",\"a//\"],\"alow\":[]},"
+	                       "\"network\":{\"allow\":[\"*\",\"ok.example\"]},\"sockets\":[\"/x\"]}",
+	                       &p, &e),
+	                 OC_EREFUSED);
 	for (const oc_error *at = e; at; at = oc_error_next(at))
 		n++;
 	ck_assert_uint_eq(n, 6);
@@ -164,16 +171,17 @@ END_TEST
 
 START_TEST(bounded)
 {
-	char *text = malloc(40000);
+	enum { SIZE = 40000 };
+	char *text = malloc(SIZE);
 	size_t at = 0;
 	oc_policy *p;
 	oc_error *e;
 
 	ck_assert_ptr_nonnull(text);
 	for (int n = 1000; n <= 1001; n++) {
-		at = (size_t)sprintf(text, "{\"read\":{\"deny\":[");
+		at = (size_t)snprintf(text, SIZE, "{\"read\":{\"deny\":[");
 		for (int i = 0; i < n; i++)
-			at += (size_t)sprintf(text + at, "%s\"/d/%d\"", i ? "," : "", i);
+			at += (size_t)snprintf(text + at, SIZE - at, "%s\"/d/%d\"", i ? "," : "", i);
 		memcpy(text + at, "]}}", 4);
 		if (n == 1000) {
 			ck_assert_int_eq(parse("sandbox", text, &p, &e), 0);
@@ -220,7 +228,7 @@ static void expect_unknown(size_t i, const char *key)
 	snprintf(near, sizeof(near), "%s", known[i].key);
 	said = oc_error_fix(e) ? oc_error_fix(e) : "";
 	ck_assert_msg(strstr(said, near) || strstr(oc_error_message(e), near), "%s: \"%s\" (%s)", text,
-		      oc_error_message(e), said);
+	              oc_error_message(e), said);
 	oc_error_free(e);
 }
 
@@ -264,11 +272,17 @@ END_TEST
 START_TEST(punycode)
 {
 	static const char *const rows[][2] = {
-		{ "b\xc3\xbc" "cher.example", "xn--bcher-kva.example" },
-		{ "B\xc3\x9c" "CHER.example", "xn--bcher-kva.example" },
+		{ "b\xc3\xbc"
+		  "cher.example",
+		  "xn--bcher-kva.example" },
+		{ "B\xc3\x9c"
+		  "CHER.example",
+		  "xn--bcher-kva.example" },
 		{ "\xe4\xbe\x8b\xe3\x81\x88.jp", "xn--r8jz45g.jp" },
 		{ "\xd0\xbf\xd1\x80\xd0\xb8\xd0\xbc\xd0\xb5\xd1\x80.\xd1\x80\xd1\x84", "xn--e1afmkfd.xn--p1ai" },
-		{ "ma\xc3\xb1" "ana.com", "xn--maana-pta.com" },
+		{ "ma\xc3\xb1"
+		  "ana.com",
+		  "xn--maana-pta.com" },
 	};
 
 	for (size_t i = 0; i < OC_COUNT(rows); i++) {
@@ -320,7 +334,8 @@ static int refuse_quietly(void *text)
 
 START_TEST(out_of_memory)
 {
-	char bad[] = "{\"wite\":[],\"write\":[\"/a/\"],\"network\":{\"allow\":[\"b\xc3\xbc.example\"]}}", good[sizeof(full)];
+	char bad[] = "{\"wite\":[],\"write\":[\"/a/\"],\"network\":{\"allow\":[\"b\xc3\xbc.example\"]}}",
+	     good[sizeof(full)];
 
 	memcpy(good, full, sizeof(full));
 	/* jansson's scanner drops a character, and says nothing, where its buffer can't grow: hence may_cope. */
@@ -329,5 +344,4 @@ START_TEST(out_of_memory)
 }
 END_TEST
 
-SUITE_MAIN("policy", normal_form, refused, kinds, all_at_once, bounded, one_letter, punycode, expanding,
-	   out_of_memory)
+SUITE_MAIN("policy", normal_form, refused, kinds, all_at_once, bounded, one_letter, punycode, expanding, out_of_memory)

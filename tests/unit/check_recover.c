@@ -38,7 +38,7 @@ static void begin(void)
 	oc_plan_free(plan);
 	snprintf(path, sizeof(path), "%s/live/" RUN, f.state);
 	ck_assert_int_eq(mkdir(path, 0700), 0);
-	strcat(path, "/left");
+	snprintf(path, sizeof(path), "%s/live/" RUN "/left", f.state);
 	ck_assert_int_eq(mkdir(path, 0700), 0);
 }
 

@@ -18,29 +18,10 @@
 #include "suite.h"
 #include "world.h"
 
-static const json_t *entry(const json_t *resolved, const char *list, const char *path)
-{
-	json_t *item;
-	size_t i;
-
-	json_array_foreach(json_object_get(resolved, list), i, item)
-		if (oc_json_text(item, "path") && strcmp(oc_json_text(item, "path"), path) == 0)
-			return item;
-	return NULL;
-}
-
-static bool listed(const struct world *w, const json_t *resolved, const char *list, const char *name)
-{
-	char *path = world_path(w, name);
-	bool found = entry(resolved, list, path) != NULL;
-
-	free(path);
-	return found;
-}
-
 START_TEST(shape)
 {
-	static const char *const lists[] = { "write", "read", "protected", "readonly", "network", "sockets", "hidden", "tools" };
+	static const char *const lists[] = { "write",   "read",    "protected", "readonly",
+		                             "network", "sockets", "hidden",    "tools" };
 	struct world w;
 	struct stat st;
 	const json_t *e;
@@ -58,20 +39,20 @@ START_TEST(shape)
 	ck_assert_str_eq(oc_json_text(r, "unix_sockets"), "none");
 	ck_assert_uint_eq(json_array_size(json_object_get(r, "write")), 3);
 	ck_assert_uint_eq(json_array_size(json_object_get(r, "hidden")), 0);
-	e = entry(r, "write", w.workspace);
+	e = world_entry(r, "write", w.workspace);
 	ck_assert_int_eq(stat(w.workspace, &st), 0);
 	ck_assert_int_eq(oc_json_integer(e, "ino", -1), (int64_t)st.st_ino);
 	ck_assert_int_eq(oc_json_integer(e, "dev", -1), (int64_t)st.st_dev);
 	ck_assert_str_eq(oc_json_text(e, "rule"), "write[0]");
 	ck_assert_str_eq(oc_json_text(e, "as"), "{workspace}");
 	ck_assert(json_is_true(json_object_get(e, "dir")));
-	ck_assert_ptr_nonnull(entry(r, "write", w.run));
-	ck_assert(listed(&w, r, "protected", "{state}"));
-	ck_assert(listed(&w, r, "protected", "~/.claude"));
-	ck_assert(listed(&w, r, "protected", "~/.claude.json"));
-	ck_assert(listed(&w, r, "protected", "~/.config/open-conduit"));
-	ck_assert(listed(&w, r, "read", "~/.ssh"));
-	ck_assert(json_is_false(json_object_get(entry(r, "protected", w.config), "exists")));
+	ck_assert_ptr_nonnull(world_entry(r, "write", w.run));
+	ck_assert(world_listed(&w, r, "protected", "{state}"));
+	ck_assert(world_listed(&w, r, "protected", "~/.claude"));
+	ck_assert(world_listed(&w, r, "protected", "~/.claude.json"));
+	ck_assert(world_listed(&w, r, "protected", "~/.config/open-conduit"));
+	ck_assert(world_listed(&w, r, "read", "~/.ssh"));
+	ck_assert(json_is_false(json_object_get(world_entry(r, "protected", w.config), "exists")));
 	ck_assert(world_write(&w, r, "{state}/live/r1/run/tmp/x"));
 	ck_assert(!world_write(&w, r, "{state}/live/r1/x"));
 	ck_assert(!world_read(&w, r, "{state}/live/r2/run/x"));
@@ -188,9 +169,12 @@ static int refused_how(const struct world *w, const char *policy)
  * mount. */
 static int in_mounts(struct world *w)
 {
-	char *state = world_path(w, "{state}"), *runs = world_path(w, "{state}/runs"), *local = world_path(w, "~/.local");
-	char *a = world_path(w, "~/a"), *b = world_path(w, "~/b"), *c = world_path(w, "~/c"), *d = world_path(w, "~/d/in");
-	char *note = world_path(w, "~/a/state.db"), *conf = world_path(w, "~/.config"), *other = world_path(w, "{root}/conf");
+	char *state = world_path(w, "{state}"), *runs = world_path(w, "{state}/runs"),
+	     *local = world_path(w, "~/.local");
+	char *a = world_path(w, "~/a"), *b = world_path(w, "~/b"), *c = world_path(w, "~/c"),
+	     *d = world_path(w, "~/d/in");
+	char *note = world_path(w, "~/a/state.db"), *conf = world_path(w, "~/.config"),
+	     *other = world_path(w, "{root}/conf");
 	json_t *r;
 
 	if (refused_how(w, "{\"write\":[\"~/a\",\"~/b\",\"~/c\",\"~/d\"]}") != 0)
@@ -259,7 +243,7 @@ START_TEST(grants)
 	world_link(&w, "~/loop", "~/loop");
 	r = world_granted(&w, "{\"write\":[\"~/ln\"]}");
 	real = world_path(&w, "~/data/real");
-	ck_assert_str_eq(oc_json_text(entry(r, "write", real), "as"), "~/ln");
+	ck_assert_str_eq(oc_json_text(world_entry(r, "write", real), "as"), "~/ln");
 	free(real);
 	json_decref(r);
 	world_refused(&w, "{\"write\":[\"~/no such/dir\"]}", "sandbox_denied", "mkdir -p '");
@@ -291,9 +275,9 @@ START_TEST(planted_links)
 	world_refused(&w, "{\"write\":[\"{workspace}\",\"{workspace}/out\"]}", "sandbox_denied", "{workspace}/out");
 	world_refused(&w, "{\"write\":[\"{workspace}/out/in\",\"{workspace}\"]}", "sandbox_denied", "{workspace}/out");
 	world_refused(&w, "{\"write\":[\"{workspace}\"],\"read\":{\"allow\":[\"{workspace}/key\"]}}", "sandbox_denied",
-		      "{workspace}/key");
+	              "{workspace}/key");
 	world_refused(&w, "{\"write\":[\"{workspace}\"],\"read\":{\"deny\":[\"{workspace}/out\"]}}", "sandbox_denied",
-		      "{workspace}/out");
+	              "{workspace}/out");
 	world_end(&w);
 }
 END_TEST
@@ -323,7 +307,7 @@ START_TEST(reading)
 	world_refused(&w, "{\"read\":{\"deny\":[\"{run}/x\"]}}", "sandbox_config", "{run}");
 	/* absent, where something could appear */
 	world_refused(&w, "{\"write\":[\"{workspace}\"],\"read\":{\"deny\":[\"{workspace}/.env\"]}}", "sandbox_denied",
-		      "{workspace}/.env");
+	              "{workspace}/.env");
 	r = world_granted(&w, "{\"read\":{\"deny\":[\"{workspace}/.env\",\"~/.newtool/creds\"]}}");
 	ck_assert(!world_read(&w, r, "~/.newtool/creds"));
 	json_decref(r);
@@ -352,9 +336,9 @@ START_TEST(dotfiles)
 	world_link(&w, "~/.aws/circle", "~/.aws/circle");
 	world_link(&w, "~/.aws/gone", "~/later");
 	r = world_granted(&w, "{\"write\":[\"~/dotfiles\"]}");
-	ck_assert(listed(&w, r, "read", "~/.ssh"));
-	ck_assert(listed(&w, r, "read", "~/dotfiles/ssh"));
-	ck_assert(listed(&w, r, "read", "~/dotfiles/aws"));
+	ck_assert(world_listed(&w, r, "read", "~/.ssh"));
+	ck_assert(world_listed(&w, r, "read", "~/dotfiles/ssh"));
+	ck_assert(world_listed(&w, r, "read", "~/dotfiles/aws"));
 	ck_assert(!world_read(&w, r, "~/dotfiles/ssh/id"));
 	ck_assert(!world_read(&w, r, "~/dotfiles/aws"));
 	ck_assert(!world_write(&w, r, "~/dotfiles/aws"));
@@ -374,189 +358,6 @@ START_TEST(dotfiles)
 	world_link(&w, "~/.azure", "{workspace}");
 	world_refused(&w, "{\"write\":[\"{workspace}\"]}", "sandbox_denied", "/.azure");
 	world_refused(&w, "{}", "sandbox_denied", "{workspace}");
-	world_end(&w);
-}
-END_TEST
-
-START_TEST(tools)
-{
-	struct world w;
-	json_t *r, *list;
-	oc_error *err = NULL;
-	char *path;
-
-	world_make(&w);
-	world_file(&w, "{root}/opt/srt/cli.js", "x");
-	world_file(&w, "~/src/bin/tool", "x");
-	world_file(&w, "~/.bashrc", "x");
-	world_dir(&w, "~/.config/app");
-	world_dir(&w, "~/bin");
-	world_link(&w, "{workspace}/node", "{root}/opt/srt/cli.js");
-	r = world_granted(&w, "{\"write\":[\"{workspace}\",\"~/.config/app\"]}");
-	list = json_array();
-	path = world_path(&w, "{root}/opt/srt/cli.js");
-	json_array_append_new(list, json_string(path));
-	ck_assert_int_eq(oc_resolved_tools(r, list, &err), 0);
-	free(path);
-	path = world_path(&w, "{workspace}/node");
-	json_array_append_new(list, json_string(path));
-	ck_assert_int_eq(oc_resolved_tools(r, list, &err), OC_EREFUSED);
-	ck_assert_str_eq(oc_error_reason(err), "sandbox_denied");
-	ck_assert_ptr_nonnull(strstr(oc_error_message(err), path));
-	ck_assert_ptr_null(oc_error_next(err));
-	oc_error_free(err);
-	free(path);
-	json_decref(list);
-	json_decref(r);
-
-	path = world_path(&w, "~/src/bin/tool");
-	ck_assert_int_eq(oc_strv_add(&w.tools, path), 0);
-	world_refused(&w, "{\"write\":[\"~/src\"]}", "sandbox_denied", "~/src/bin/tool");
-	world_refused(&w, "{\"write\":[\"~/src/bin/tool\"]}", "sandbox_denied", "~/src/bin/tool");
-	world_refused(&w, "{\"write\":[\"~/.bashrc\"]}", "sandbox_denied", "~/.bashrc");
-	world_refused(&w, "{\"write\":[\"~/bin\"]}", "sandbox_denied", "~/bin");
-	/* none of its start-up files exists, and the run could make them all */
-	world_refused(&w, "{\"write\":[\"~/.config\"]}", "sandbox_denied", "~/.config/autostart");
-	r = world_granted(&w, "{\"write\":[\"{workspace}\"]}");
-	ck_assert_str_eq(json_string_value(json_array_get(json_object_get(r, "tools"), 0)), path);
-	json_decref(r);
-	ck_assert_int_eq(chmod(path, 0602), 0);
-	world_refused(&w, "{}", "sandbox_denied", "chmod go-w");
-	ck_assert_int_eq(chmod(path, 0600), 0);
-	json_decref(world_granted(&w, "{}"));
-	free(path);
-	path = world_path(&w, "~/src");
-	ck_assert_int_eq(chmod(path, 0777), 0);
-	world_refused(&w, "{}", "sandbox_denied", "~/src");
-	ck_assert_int_eq(chmod(path, 0700), 0);
-	free(path);
-	path = world_path(&w, "~/.bashrc");
-	ck_assert_int_eq(chmod(path, 0666), 0);
-	world_refused(&w, "{}", "sandbox_denied", "~/.bashrc");
-	free(path);
-	world_end(&w);
-}
-END_TEST
-
-static void repository(const struct world *w, const char *git)
-{
-	char name[256];
-	static const char *const parts[] = { "HEAD", "config", "objects/x", "refs/x" };
-
-	for (size_t i = 0; i < OC_COUNT(parts); i++) {
-		snprintf(name, sizeof(name), "%s/%s", git, parts[i]);
-		world_file(w, name, "x");
-	}
-}
-
-START_TEST(git_readonly)
-{
-	struct world w;
-	char *text = NULL;
-	json_t *r;
-
-	world_make(&w);
-	repository(&w, "{workspace}/.git");
-	world_dir(&w, "{workspace}/sub/deep");
-	r = world_granted(&w, "{\"write\":[\"{workspace}\"]}");
-	ck_assert(listed(&w, r, "readonly", "{workspace}/.git"));
-	ck_assert(!world_write(&w, r, "{workspace}/.git/hooks/x"));
-	ck_assert(world_write(&w, r, "{workspace}/.gitignore"));
-	json_decref(r);
-	r = world_granted(&w, "{\"write\":[\"{workspace}/sub/deep\"]}");
-	ck_assert_uint_eq(json_array_size(json_object_get(r, "readonly")), 0);
-	json_decref(r);
-	r = world_granted(&w, "{\"write\":[\"{workspace}/sub/deep\",\"{workspace}\"]}");
-	ck_assert_uint_eq(json_array_size(json_object_get(r, "readonly")), 1);
-	json_decref(r);
-	world_refused(&w, "{\"write\":[\"{workspace}/.git\"]}", "sandbox_denied", "{workspace}/.git");
-	world_refused(&w, "{\"write\":[\"{workspace}/.git/objects\"]}", "sandbox_denied", "{workspace}/.git");
-	/* a worktree: .git file, gitdir, common directory, each where a grant reaches it */
-	repository(&w, "~/main/.git");
-	world_file(&w, "~/main/.git/worktrees/wt/HEAD", "x");
-	world_file(&w, "~/main/.git/worktrees/wt/commondir", "../..\n");
-	ck_assert_int_gt(asprintf(&text, "gitdir: %s/main/.git/worktrees/wt\n", w.home), 0);
-	world_file(&w, "~/wt/.git", text);
-	free(text);
-	r = world_granted(&w, "{\"write\":[\"~/wt\"]}");
-	ck_assert(listed(&w, r, "readonly", "~/wt/.git"));
-	ck_assert_uint_eq(json_array_size(json_object_get(r, "readonly")), 1);
-	json_decref(r);
-	r = world_granted(&w, "{\"write\":[\"~/wt\",\"~/main\"]}");
-	ck_assert(listed(&w, r, "readonly", "~/main/.git"));
-	ck_assert(listed(&w, r, "readonly", "~/main/.git/worktrees/wt"));
-	ck_assert(!world_write(&w, r, "~/main/.git/config"));
-	json_decref(r);
-	/* the common directory elsewhere, itself granted */
-	world_dir(&w, "~/sep");
-	repository(&w, "~/store");
-	world_file(&w, "~/sep/.git", "gitdir: ../store\n");
-	world_refused(&w, "{\"write\":[\"~/sep\",\"~/store\"]}", "sandbox_denied", "~/store");
-	world_link(&w, "~/odd/.git", "~/store");
-	world_refused(&w, "{\"write\":[\"~/odd\"]}", "sandbox_denied", "~/odd/.git");
-	world_file(&w, "~/junk/.git", "hello");
-	world_refused(&w, "{\"write\":[\"~/junk\"]}", "sandbox_denied", "~/junk/.git");
-	world_end(&w);
-}
-END_TEST
-
-static void make_clone(const struct world *w)
-{
-	repository(w, "{workspace}/.git");
-	world_dir(w, "{workspace}/.git/hooks");
-	world_dir(w, "{workspace}/.git/info");
-	world_file(w, "{workspace}/.git/commondir", "../.git");
-	world_file(w, "{workspace}/.git/config.worktree", "");
-	world_file(w, "{workspace}/.git/objects/info/alternates", "");
-}
-
-START_TEST(git_clone)
-{
-	static const char *const parts[] = { "config", "hooks", "info", "commondir", "config.worktree", "objects/info/alternates" };
-	struct world w;
-	struct stat st;
-	char name[256], *path;
-	json_t *r;
-
-	world_make(&w);
-	w.git = OC_GIT_CLONE;
-	world_refused(&w, "{\"write\":[\"{workspace}\"]}", "sandbox_workspace", "{workspace}/.git");
-	make_clone(&w);
-	r = world_granted(&w, "{\"write\":[\"{workspace}\"]}");
-	path = world_path(&w, "{workspace}/.git");
-	ck_assert_int_eq(stat(path, &st), 0);
-	ck_assert_str_eq(oc_json_text(json_object_get(r, "git"), "path"), path);
-	ck_assert_str_eq(oc_json_text(json_object_get(r, "git"), "mode"), "clone");
-	ck_assert_int_eq(oc_json_integer(json_object_get(r, "git"), "ino", -1), (int64_t)st.st_ino);
-	free(path);
-	ck_assert_uint_eq(json_array_size(json_object_get(r, "readonly")), 6);
-	ck_assert(world_write(&w, r, "{workspace}/.git/index"));
-	for (size_t i = 0; i < OC_COUNT(parts); i++) {
-		char aside[300];
-		char *from, *to;
-
-		snprintf(name, sizeof(name), "{workspace}/.git/%s", parts[i]);
-		ck_assert(listed(&w, r, "readonly", name));
-		ck_assert(!world_write(&w, r, name));
-		/* missing, and a link to the same thing: both refused, by name */
-		snprintf(aside, sizeof(aside), "{root}/aside%zu", i);
-		from = world_path(&w, name);
-		to = world_path(&w, aside);
-		ck_assert_int_eq(rename(from, to), 0);
-		world_refused(&w, "{\"write\":[\"{workspace}\"]}", "sandbox_workspace", name);
-		ck_assert_int_eq(symlink(to, from), 0);
-		world_refused(&w, "{\"write\":[\"{workspace}\"]}", "sandbox_workspace", name);
-		ck_assert_int_eq(unlink(from), 0);
-		ck_assert_int_eq(rename(to, from), 0);
-		free(from);
-		free(to);
-	}
-	json_decref(r);
-	world_file(&w, "{workspace}/.git/commondir", "/elsewhere");
-	world_refused(&w, "{\"write\":[\"{workspace}\"]}", "sandbox_workspace", "{workspace}/.git/commondir");
-	world_file(&w, "{workspace}/.git/commondir", "../.git\n");
-	world_file(&w, "{workspace}/.git/objects/info/alternates", "/x\n");
-	world_refused(&w, "{\"write\":[\"{workspace}\"]}", "sandbox_workspace", "{workspace}/.git/objects/info/alternates");
 	world_end(&w);
 }
 END_TEST
@@ -605,13 +406,13 @@ START_TEST(sockets)
 	ck_assert(json_is_null(json_object_get(json_array_get(json_object_get(r, "sockets"), 0), "path")));
 	json_decref(r);
 	r = world_granted(&w, "{\"write\":[\"{workspace}\"],\"unix_sockets\":\"all\"}");
-	ck_assert_ptr_nonnull(entry(r, "hidden", "/tmp"));
-	ck_assert_ptr_nonnull(entry(r, "hidden", "/run"));
+	ck_assert_ptr_nonnull(world_entry(r, "hidden", "/tmp"));
+	ck_assert_ptr_nonnull(world_entry(r, "hidden", "/run"));
 	ck_assert(!world_read(&w, r, "/run/user/1/bus"));
 	ck_assert(!world_read(&w, r, "/tmp/tmux-1/default"));
 	ck_assert(!socket_ok(&w, r, "/run/docker.sock"));
 	ck_assert(!socket_ok(&w, r, "~/agent/s"));
-	ck_assert(tmp || listed(&w, r, "hidden", "~/agent"));
+	ck_assert(tmp || world_listed(&w, r, "hidden", "~/agent"));
 	ck_assert(world_write(&w, r, "{workspace}/x"));
 	ck_assert(socket_ok(&w, r, "{workspace}/own.sock"));
 	ck_assert(socket_ok(&w, r, "{state}/live/r1/run/s"));
@@ -621,14 +422,17 @@ START_TEST(sockets)
 	ck_assert(socket_ok(&w, r, "~/agent/s"));
 	json_decref(r);
 	world_refused(&w, "{\"sockets\":[\"~/agent\"],\"unix_sockets\":\"all\"}", "sandbox_config", "~/agent");
-	world_refused(&w, "{\"sockets\":[\"~/agent/gone\"],\"unix_sockets\":\"all\"}", "sandbox_denied", "~/agent/gone");
+	world_refused(&w, "{\"sockets\":[\"~/agent/gone\"],\"unix_sockets\":\"all\"}", "sandbox_denied",
+	              "~/agent/gone");
 	world_refused(&w, "{\"write\":[\"/tmp\"],\"unix_sockets\":\"all\"}", "sandbox_denied", "/tmp");
 	/* One that listens inside a grant is hidden by nothing: stop it or name it. */
 	path = world_path(&w, "{workspace}/dev.sock");
 	in_ws = listen_at(path);
 	free(path);
-	world_refused(&w, "{\"write\":[\"{workspace}\"],\"unix_sockets\":\"all\"}", "sandbox_denied", "{workspace}/dev.sock");
-	r = world_granted(&w, "{\"write\":[\"{workspace}\"],\"sockets\":[\"{workspace}/dev.sock\"],\"unix_sockets\":\"all\"}");
+	world_refused(&w, "{\"write\":[\"{workspace}\"],\"unix_sockets\":\"all\"}", "sandbox_denied",
+	              "{workspace}/dev.sock");
+	r = world_granted(
+	        &w, "{\"write\":[\"{workspace}\"],\"sockets\":[\"{workspace}/dev.sock\"],\"unix_sockets\":\"all\"}");
 	ck_assert(socket_ok(&w, r, "{workspace}/dev.sock"));
 	json_decref(r);
 	close(in_ws);
@@ -639,7 +443,8 @@ END_TEST
 
 START_TEST(odd_names)
 {
-	static const char odd[] = "od\xff" "d";
+	static const char odd[] = "od\xff"
+	                          "d";
 	struct world w;
 	char *path;
 
@@ -695,7 +500,7 @@ START_TEST(clean)
 	int fds;
 
 	world_make(&w);
-	make_clone(&w);
+	world_clone(&w);
 	w.git = OC_GIT_CLONE;
 	ck_assert_int_eq(stat(w.workspace, &before), 0);
 	fds = suite_count_fds();
@@ -729,25 +534,31 @@ static int resolve_quietly(void *userdata)
 START_TEST(out_of_memory)
 {
 	static const char text[] = "{\"write\":[\"{workspace}\"],\"read\":{\"deny\":[\"~/x\"],\"allow\":[\"~/.ssh\"]},"
-				   "\"network\":{\"allow\":[\"a.example\"]},\"unix_sockets\":\"all\"}";
+	                           "\"network\":{\"allow\":[\"a.example\"]},\"unix_sockets\":\"all\"}";
 	struct sweep s;
 	oc_policy *p = NULL;
 
 	world_make(&s.w);
-	make_clone(&s.w);
+	world_clone(&s.w);
 	world_dir(&s.w, "~/.ssh");
 	world_file(&s.w, "~/dot/k", NULL);
 	world_dir(&s.w, "~/.aws");
 	world_link(&s.w, "~/.aws/k", "~/dot/k");
 	ck_assert_int_eq(oc_policy_parse("sandbox", text, strlen(text), &p, NULL), 0);
-	s.in = (struct oc_resolve_input){ .policy = p, .home = s.w.home, .workspace = s.w.workspace, .run_dir = s.w.run,
-					  .state_dir = s.w.state, .config_dir = s.w.config, .environ = s.w.environ,
-					  .git = OC_GIT_CLONE, .tools = &s.w.tools };
+	s.in = (struct oc_resolve_input){ .policy = p,
+		                          .home = s.w.home,
+		                          .workspace = s.w.workspace,
+		                          .run_dir = s.w.run,
+		                          .state_dir = s.w.state,
+		                          .config_dir = s.w.config,
+		                          .environ = s.w.environ,
+		                          .git = OC_GIT_CLONE,
+		                          .tools = &s.w.tools };
 	ck_assert_int_gt(alloc_fail_each(resolve_quietly, &s, 0), 100);
 	oc_policy_free(p);
 	world_end(&s.w);
 }
 END_TEST
 
-SUITE_MAIN("resolve", shape, protected_state, missing_claude, bind_mounts, grants, planted_links, reading, dotfiles, tools,
-	   git_readonly, git_clone, sockets, odd_names, own_workspace, clean, out_of_memory)
+SUITE_MAIN("resolve", shape, protected_state, missing_claude, bind_mounts, grants, planted_links, reading, dotfiles,
+           sockets, odd_names, own_workspace, clean, out_of_memory)

@@ -174,7 +174,9 @@ static int reconnect_pair(void)
 	return outcome(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair));
 }
 
-static int attempt(const char *name, const char *arg)
+enum { UNKNOWN = 250 };
+
+static int attempt_spaces(const char *name)
 {
 	if (!strcmp(name, "unshare_user"))
 		return outcome(unshare(CLONE_NEWUSER));
@@ -209,6 +211,11 @@ static int attempt(const char *name, const char *arg)
 	}
 	if (!strcmp(name, "dgram_pair"))
 		return reconnect_pair();
+	return UNKNOWN;
+}
+
+static int attempt_calls(const char *name)
+{
 	if (!strcmp(name, "io_uring"))
 		return outcome(syscall(425, 1, NULL));
 	if (!strcmp(name, "keyctl"))
@@ -219,20 +226,15 @@ static int attempt(const char *name, const char *arg)
 		return terminal(0x5412);
 	if (!strcmp(name, "tiocsti_high"))
 		return terminal(0x100005412ul);
-	if (!strcmp(name, "setuid"))
-		return set_id(04755);
-	if (!strcmp(name, "setgid"))
-		return set_id(02755);
-	if (!strcmp(name, "make_setuid"))
-		return make_set_id();
-	if (!strcmp(name, "chmod"))
-		return set_id(0755);
-	if (!strcmp(name, "openat2"))
-		return openat2_file();
 	if (!strcmp(name, "shm"))
 		return shared_memory();
 	if (!strcmp(name, "mq"))
 		return message_queue();
+	return UNKNOWN;
+}
+
+static int attempt_parent(const char *name)
+{
 	if (!strcmp(name, "trace_child"))
 		return trace_child();
 	if (!strcmp(name, "trace_parent"))
@@ -251,6 +253,21 @@ static int attempt(const char *name, const char *arg)
 		return limit_parent();
 	if (!strcmp(name, "signal_parent"))
 		return outcome(kill(getppid(), 0));
+	return UNKNOWN;
+}
+
+static int attempt_files(const char *name, const char *arg)
+{
+	if (!strcmp(name, "setuid"))
+		return set_id(04755);
+	if (!strcmp(name, "setgid"))
+		return set_id(02755);
+	if (!strcmp(name, "make_setuid"))
+		return make_set_id();
+	if (!strcmp(name, "chmod"))
+		return set_id(0755);
+	if (!strcmp(name, "openat2"))
+		return openat2_file();
 	if (!strcmp(name, "connect"))
 		return connect_to(arg);
 	if (!strcmp(name, "write"))
@@ -263,7 +280,18 @@ static int attempt(const char *name, const char *arg)
 		return outcome(link(arg, "linked"));
 	if (!strcmp(name, "read"))
 		return outcome(open(arg, O_RDONLY));
-	return 250;
+	return UNKNOWN;
+}
+
+static int attempt(const char *name, const char *arg)
+{
+	int result = attempt_spaces(name);
+
+	if (result == UNKNOWN)
+		result = attempt_calls(name);
+	if (result == UNKNOWN)
+		result = attempt_parent(name);
+	return result == UNKNOWN ? attempt_files(name, arg) : result;
 }
 
 /* A child that ignores SIGTERM, one in a session of its own, and a daemon of two forks; all hold stdout open. */

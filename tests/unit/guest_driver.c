@@ -162,7 +162,7 @@ void drive_probe(struct drive *d, enum oc_probe_kind kind, const char *id, const
 	size_t n = 0;
 
 	buf[n++] = (char)kind;
-	n += (size_t)sprintf(buf + n, "%s", id) + 1;
+	n += (size_t)snprintf(buf + n, sizeof(buf) - n, "%s", id) + 1;
 	for (; args && *args; args++)
 		n += (size_t)snprintf(buf + n, sizeof(buf) - n, "%s", *args) + 1;
 	drive_send(d, OC_FRAME_PROBE, buf, n);
@@ -186,7 +186,8 @@ static void note(struct drive *d, const struct oc_frame *f)
 	switch (f->type) {
 	case OC_FRAME_FACT:
 		text_of(f, 0, d->facts + used, sizeof(d->facts) - used - 1);
-		strcat(d->facts, "\n");
+		used += strlen(d->facts + used);
+		memcpy(d->facts + used, "\n", 2);
 		break;
 	case OC_FRAME_RESULT:
 		ck_assert(oc_get_u8(&c, &ok) && oc_get_u64(&c, &d->ready_ns) && oc_get_string(&c, false, &id, &len));
@@ -331,6 +332,40 @@ ssize_t drive_output(struct drive *d, char *buf, size_t cap, int ms)
 			return (ssize_t)len;
 		len += (size_t)n;
 	}
+}
+
+unsigned drive_agent(struct world *w, uint32_t options, const char *const *argv)
+{
+	struct drive d;
+	unsigned result;
+	int status;
+
+	drive_start(&d, w, 0);
+	drive_orders(&d, options, argv);
+	drive_run(&d);
+	ck_assert_int_eq(drive_until(&d, OC_FRAME_EXIT, 0), OC_FRAME_EXIT);
+	result = d.exit_how == OC_EXIT_STATUS ? d.exit_value : 1000 + d.exit_value;
+	ck_assert_int_eq(drive_next(&d), 0); /* nothing after it */
+	status = drive_end(&d);
+	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	return result;
+}
+
+bool drive_judge(struct world *w, struct drive *d, uint32_t options, enum oc_probe_kind kind, const char *const *args,
+                 const char *const *env)
+{
+	drive_start(d, w, 0);
+	drive_orders(d, options, (const char *[]){ "/bin/true", NULL });
+	for (; env && *env; env++)
+		drive_text(d, OC_FRAME_ENV, *env);
+	drive_probe(d, kind, "P", args);
+	drive_send(d, OC_FRAME_PREPARE, NULL, 0);
+	ck_assert_msg(drive_until(d, OC_FRAME_READY, OC_FRAME_FAILED) == OC_FRAME_READY, "failed: %s", d->failed);
+	ck_assert_uint_eq(d->results, 1);
+	ck_assert_uint_eq(d->failures, d->last_ok ? 0 : 1);
+	ck_assert_msg(d->last_detail[0] != 0, "kind %d says nothing", kind);
+	drive_end(d);
+	return d->last_ok;
 }
 
 bool drive_fact(const struct drive *d, const char *fact)

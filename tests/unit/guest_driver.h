@@ -53,6 +53,20 @@ void drive_run(struct drive *d);
 int drive_end(struct drive *d);
 /* Read the agent's stdout to its end: what came, at most cap; -1 when it does not end within ms. */
 ssize_t drive_output(struct drive *d, char *buf, size_t cap, int ms);
+#define AGENT(w, ...) ((const char *[]){ (w)->self, "agent", __VA_ARGS__, NULL })
+/* Run to the agent's end: its exit status, or 1000 + signal. */
+unsigned drive_agent(struct world *w, uint32_t options, const char *const *argv);
+/* One probe: did it pass?  Its detail is left in d. */
+bool drive_judge(struct world *w, struct drive *d, uint32_t options, enum oc_probe_kind kind, const char *const *args,
+                 const char *const *env);
+/* The same in a test that has a world w and a drive d. */
+#define PASSES(options, kind, ...)                                                                                     \
+	ck_assert_msg(drive_judge(&w, &d, options, kind, (const char *[]){ __VA_ARGS__, NULL }, NULL), "%s: %s",       \
+	              #kind, d.last_detail)
+#define FAILS(options, kind, ...)                                                                                      \
+	ck_assert_msg(!drive_judge(&w, &d, options, kind, (const char *[]){ __VA_ARGS__, NULL }, NULL), "%s: %s",      \
+	              #kind, d.last_detail)
+#define SAID(text) ck_assert_msg(strstr(d.last_detail, text) != NULL, "'%s' lacks '%s'", d.last_detail, text)
 bool drive_fact(const struct drive *d, const char *fact);
 
 #endif

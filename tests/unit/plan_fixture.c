@@ -135,3 +135,23 @@ void fixture_close(struct fixture *f)
 	oc_context_free(f->ctx);
 	suite_rmdir(f->dir);
 }
+
+oc_store *fixture_store(struct fixture *f)
+{
+	oc_store *store = NULL;
+
+	OK(oc_store_open(f->ctx, &store, &err));
+	return store;
+}
+
+json_t *fixture_run(oc_store *store, const char *id)
+{
+	char *text = NULL;
+	json_t *json;
+
+	OK(oc_store_run(store, id, &text, &err));
+	json = json_loads(text, 0, NULL);
+	free(text);
+	ck_assert_ptr_nonnull(json);
+	return json;
+}

@@ -28,7 +28,9 @@ void fixture_close(struct fixture *f);
 oc_plan *fixture_plan(struct fixture *f, const char *run);
 oc_plan *fixture_plan_none(struct fixture *f, const char *run);
 oc_context *fixture_context(const char *state);
-void fixture_ok(int rc, oc_error *err); /* fails the test with the error's text */
+oc_store *fixture_store(struct fixture *f);           /* opened; must succeed */
+json_t *fixture_run(oc_store *store, const char *id); /* new: what the store says of a run; must be there */
+void fixture_ok(int rc, oc_error *err);               /* fails the test with the error's text */
 /* The error of `call` is called err in it. */
 #define OK(call)                                                                                                       \
 	do {                                                                                                           \

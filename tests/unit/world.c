@@ -56,7 +56,9 @@ char *world_path(const struct world *w, const char *name)
 {
 	const struct {
 		const char *prefix, *base;
-	} bases[] = { { "~", w->home }, { "{workspace}", w->workspace }, { "{state}", w->state }, { "{root}", w->root } };
+	} bases[] = {
+		{ "~", w->home }, { "{workspace}", w->workspace }, { "{state}", w->state }, { "{root}", w->root }
+	};
 	char *path = NULL;
 
 	for (size_t i = 0; i < OC_COUNT(bases); i++) {
@@ -139,9 +141,15 @@ static char *fill(const struct world *w, const char *policy)
 int world_resolve(const struct world *w, const char *policy, json_t **resolved, oc_error **err)
 {
 	char *text = fill(w, policy);
-	struct oc_resolve_input in = { .home = w->home, .workspace = w->workspace, .run_dir = w->run,
-				       .state_dir = w->state, .config_dir = w->config, .libexec_dir = w->libexec,
-				       .environ = w->environ, .git = w->git, .tools = &w->tools };
+	struct oc_resolve_input in = { .home = w->home,
+		                       .workspace = w->workspace,
+		                       .run_dir = w->run,
+		                       .state_dir = w->state,
+		                       .config_dir = w->config,
+		                       .libexec_dir = w->libexec,
+		                       .environ = w->environ,
+		                       .git = w->git,
+		                       .tools = &w->tools };
 	oc_policy *p = NULL;
 	int rc = oc_policy_parse("sandbox", text, strlen(text), &p, err);
 
@@ -177,7 +185,8 @@ void world_refused(const struct world *w, const char *policy, const char *reason
 		const char *fix = oc_error_fix(e), *subject = oc_error_subject(e);
 
 		found = strcmp(oc_error_reason(e), reason) == 0 &&
-			(strstr(oc_error_message(e), want) || (fix && strstr(fix, want)) || (subject && strstr(subject, want)));
+		        (strstr(oc_error_message(e), want) || (fix && strstr(fix, want)) ||
+		         (subject && strstr(subject, want)));
 		ck_assert_msg(fix && *fix, "no fix: %s", oc_error_message(e));
 	}
 	ck_assert_msg(found, "%s: no %s naming %s: %s", policy, reason, want, oc_error_json(err));
@@ -201,4 +210,45 @@ bool world_write(const struct world *w, const json_t *resolved, const char *name
 
 	free(path);
 	return allowed;
+}
+
+const json_t *world_entry(const json_t *resolved, const char *list, const char *path)
+{
+	json_t *item;
+	size_t i;
+
+	json_array_foreach(json_object_get(resolved, list), i,
+	                   item) if (oc_json_text(item, "path") &&
+	                             strcmp(oc_json_text(item, "path"), path) == 0) return item;
+	return NULL;
+}
+
+bool world_listed(const struct world *w, const json_t *resolved, const char *list, const char *name)
+{
+	char *path = world_path(w, name);
+	bool found = world_entry(resolved, list, path) != NULL;
+
+	free(path);
+	return found;
+}
+
+void world_repository(const struct world *w, const char *git)
+{
+	char name[256];
+	static const char *const parts[] = { "HEAD", "config", "objects/x", "refs/x" };
+
+	for (size_t i = 0; i < OC_COUNT(parts); i++) {
+		snprintf(name, sizeof(name), "%s/%s", git, parts[i]);
+		world_file(w, name, "x");
+	}
+}
+
+void world_clone(const struct world *w)
+{
+	world_repository(w, "{workspace}/.git");
+	world_dir(w, "{workspace}/.git/hooks");
+	world_dir(w, "{workspace}/.git/info");
+	world_file(w, "{workspace}/.git/commondir", "../.git");
+	world_file(w, "{workspace}/.git/config.worktree", "");
+	world_file(w, "{workspace}/.git/objects/info/alternates", "");
 }
