@@ -96,6 +96,30 @@ static bool copy_into(char **out, const char *text)
 	return *out || !text;
 }
 
+/* No refusal without a line to paste: where nothing better was given, what helps with that reason. */
+static const char *default_fix(const char *reason)
+{
+	static const struct {
+		const char *reason, *fix;
+	} fixes[] = {
+		{ "sandbox_denied", "man 5 open-conduit-policy" },
+		{ "sandbox_config", "man 5 open-conduit-policy" },
+		{ "sandbox_workspace", "man 5 open-conduit-policy" },
+		{ "sandbox_conflict", "man 5 open-conduit-policy" },
+		{ "sandbox_unavailable", "open-conduit doctor" },
+		{ "provider_failed", "open-conduit doctor" },
+		{ "secret_missing", "man open-conduit-exec" },
+		{ "run_lost", "open-conduit runs list" },
+		{ "pin_mismatch", "open-conduit runs list" },
+	};
+	size_t i;
+
+	for (i = 0; reason && i < OC_COUNT(fixes); i++)
+		if (strcmp(fixes[i].reason, reason) == 0)
+			return fixes[i].fix;
+	return reason ? "man 7 openconduit-reasons" : NULL;
+}
+
 int oc_error_make(oc_error **err, int code, int errnum, const char *reason, const char *subject, const char *fix,
                   const char *fmt, va_list ap)
 {
@@ -110,7 +134,7 @@ int oc_error_make(oc_error **err, int code, int errnum, const char *reason, cons
 	e->errnum = abs(errnum);
 	e->message = format_message(errnum, fmt, ap);
 	if (!e->message || !copy_into(&e->reason, reason) || !copy_into(&e->subject, subject) ||
-	    !copy_into(&e->fix, fix))
+	    !copy_into(&e->fix, fix ? fix : default_fix(reason)))
 		goto nomem;
 	*err = e;
 	return code;

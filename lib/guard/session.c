@@ -294,6 +294,18 @@ static void on_ready(struct oc_guard *g, struct oc_cursor *c)
 	oc_attempt_ready(g);
 }
 
+static const char *failed_fix(const struct oc_guard *g, const char *stage)
+{
+	if (g->session.go)
+		return "start it through its interpreter: open-conduit exec -- /bin/sh COMMAND";
+	/* Namespaces of the guest's own are needed for that one member alone. */
+	if (strncmp(stage, "nest:", 5) == 0)
+		return "leave \"unix_sockets\": \"all\" out of the policy, or: sudo sysctl "
+		       "user.max_user_namespaces=15000 "
+		       "user.max_ipc_namespaces=15000 user.max_uts_namespaces=15000 user.max_cgroup_namespaces=15000";
+	return "open-conduit doctor";
+}
+
 static void on_failed(struct oc_guard *g, struct oc_cursor *c)
 {
 	char raw[TEXT_MAX];
@@ -306,7 +318,7 @@ static void on_failed(struct oc_guard *g, struct oc_cursor *c)
 		return protocol(g, "a failure that is none");
 	oc_buf_init(&stage, TEXT_MAX * 8);
 	(void)oc_text_escape(&stage, raw, strlen(raw), false);
-	oc_refuse(&err, "sandbox_unavailable", g->session.go ? "command" : "guest", NULL, "%s: %s%s%s",
+	oc_refuse(&err, "sandbox_unavailable", g->session.go ? "command" : "guest", failed_fix(g, raw), "%s: %s%s%s",
 	          g->session.go ? "The command could not be started" : "The guest could not set up the sandbox",
 	          stage.data ? stage.data : "", errnum ? ": " : "", errnum ? strerror((int)errnum) : "");
 	oc_buf_free(&stage);

@@ -49,6 +49,9 @@ while True:
     elif kind == PREPARE:
         break
 
+if mode in ("nest", "keyring"):  # it could not harden itself
+    send(FAILED, struct.pack("<I", 1) + {"nest": b"nest: unshare", "keyring": b"session keyring"}[mode])
+    time.sleep(9)
 if mode == "nonce":
     hello = hello[:4] + bytes(16) + hello[20:]
 elif mode == "run":

@@ -455,6 +455,15 @@ def test_fake_guests_run_nothing():
         check("wrote it" in record["error"]["message"] or mode != "fail", record)
 
 
+def test_hardening_that_fails_is_refused_with_its_fix():
+    for mode, word in (("nest", "unix_sockets"), ("keyring", "open-conduit doctor")):
+        run = fake(mode)
+        record = run.finish(run.begin())
+        check(record["state"] == "unavailable" and record["error"]["subject"] == "guest", mode, record)
+        check(word in record["error"]["fix"], mode, record["error"])
+        check(not run.has("proved") and not run.journal.streams[1], mode, "something ran")
+
+
 def test_fake_guests_cannot_forge_an_end():
     for mode in ("failed-late", "result-late", "eof", "exit-value"):
         run = fake(mode)

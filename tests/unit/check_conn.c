@@ -151,7 +151,8 @@ START_TEST(test_request_and_answer)
 	oc_refuse(&err, "sandbox_denied", "x", NULL, "no");
 	ck_assert_int_eq(oc_conn_reply_error(e.conn, 5, err), 0);
 	hears(raw,
-	      "{\"error\":{\"code\":-32000,\"data\":{\"code\":-6,\"errno\":0,\"fix\":null,\"message\":\"no\",\"more\":["
+	      "{\"error\":{\"code\":-32000,\"data\":{\"code\":-6,\"errno\":0,\"fix\":\"man 5 "
+	      "open-conduit-policy\",\"message\":\"no\",\"more\":["
 	      "],"
 	      "\"reason\":\"sandbox_denied\",\"subject\":\"x\"},\"message\":\"no\"},\"id\":5,\"jsonrpc\":\"2.0\"}\n");
 	oc_error_free(err);

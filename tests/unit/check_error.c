@@ -55,6 +55,27 @@ START_TEST(test_refuse)
 }
 END_TEST
 
+/* Also one that a provider or an older guard sent without. */
+START_TEST(test_every_refusal_has_a_fix)
+{
+	static const char *const reasons[] = { "sandbox_denied",    "sandbox_unavailable", "sandbox_config",
+		                               "sandbox_workspace", "provider_failed",     "pin_mismatch",
+		                               "run_lost",          "secret_missing",      "not_yet_known" };
+	json_t *json = json_pack("{s:s, s:s, s:n}", "reason", "sandbox_denied", "message", "no", "fix");
+	oc_error *err = NULL;
+
+	for (size_t i = 0; i < OC_COUNT(reasons); i++) {
+		oc_refuse(&err, reasons[i], "x", NULL, "no");
+		ck_assert_ptr_nonnull(oc_error_fix(err));
+		oc_error_free(err);
+	}
+	oc_error_from_json(&err, json);
+	ck_assert_ptr_nonnull(oc_error_fix(err));
+	oc_error_free(err);
+	json_decref(json);
+}
+END_TEST
+
 START_TEST(test_texts_are_bounded_and_printable)
 {
 	char *big = malloc(100001);
@@ -196,5 +217,5 @@ START_TEST(test_no_memory)
 }
 END_TEST
 
-SUITE_MAIN("error", test_fail, test_refuse, test_texts_are_bounded_and_printable, test_chain, test_json_there_and_back,
-           test_from_json_checks, test_no_memory)
+SUITE_MAIN("error", test_fail, test_refuse, test_every_refusal_has_a_fix, test_texts_are_bounded_and_printable,
+           test_chain, test_json_there_and_back, test_from_json_checks, test_no_memory)
