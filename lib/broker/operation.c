@@ -169,8 +169,12 @@ static int ask_plan(struct oc_operation *op, oc_error **err)
 static int prepare_plan(struct oc_operation *op, oc_error **err)
 {
 	oc_cleanup(oc_json_decrefp) json_t *needs = NULL;
-	int rc = oc_broker_resolve(op->broker, &op->request, &op->policy, &op->resolved, err);
+	int rc;
 
+	/* It gets ready meanwhile.  What keeps it from that is told when it is asked: a wrong policy comes first. */
+	if (op->broker->provider)
+		oc_provider_start(op->broker->provider);
+	rc = oc_broker_resolve(op->broker, &op->request, &op->policy, &op->resolved, err);
 	if (!rc && op->resolved) {
 		rc = needs_of(&op->request.request, &needs, err);
 		if (!rc)

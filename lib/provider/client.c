@@ -458,6 +458,14 @@ static int ensure_started(struct oc_provider *p, oc_error **err)
 	return 0;
 }
 
+void oc_provider_start(struct oc_provider *p)
+{
+	oc_error *ignored = NULL;
+
+	if (ensure_started(p, &ignored) < 0)
+		oc_error_free(ignored);
+}
+
 int oc_provider_call(struct oc_provider *p, const char *method, json_t *params, int64_t timeout_ms, oc_reply_fn fn,
                      void *userdata, oc_error **err)
 {

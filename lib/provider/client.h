@@ -17,6 +17,8 @@ const char *oc_provider_path(const struct oc_provider *provider);
 const char *oc_provider_name(const struct oc_provider *provider);
 const char *oc_provider_file_digest(struct oc_provider *provider);   /* of the executable; cached; NULL: unreadable */
 const char *oc_provider_version(const struct oc_provider *provider); /* NULL before initialize */
+/* So that it gets ready while the caller does something else; a call does it too, and says why it can't be done. */
+void oc_provider_start(struct oc_provider *provider);
 /* method with params (taken); starts and initializes the provider when it isn't there.  The reply is an object
  * or an error: the provider's own refusal, or provider_failed (died, hung, nonsense; its log's last lines in the
  * message, escaped).  Never calls fn inside the call. */
