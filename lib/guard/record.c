@@ -128,8 +128,7 @@ int oc_record_reserve(struct oc_guard *g, oc_error **err)
 	if (rc == 0 && unlinkat(g->run_dir, OC_GUARD_STARTED, 0) < 0 && errno != ENOENT)
 		rc = oc_fail(err, OC_EIO, errno, "Can't remove %s of an earlier attempt: %s", OC_GUARD_STARTED,
 		             strerror(errno));
-	if (rc == 0 && fsync(g->run_dir) < 0)
-		rc = oc_fail(err, OC_EIO, errno, "Can't write the run's directory: %s", strerror(errno));
+	/* Durable with the new `started`, before which nothing is executed. */
 	return rc;
 }
 
