@@ -55,6 +55,31 @@ static int strings(struct oc_guard *g, enum oc_frame_type type, const json_t *li
 	return rc;
 }
 
+static int links(struct oc_guard *g, const json_t *list)
+{
+	const json_t *item;
+	struct oc_buf text;
+	size_t i;
+	int rc = 0;
+
+	oc_buf_init(&text, OC_FRAME_MAX);
+	json_array_foreach(list, i, item)
+	{
+		const char *path = oc_json_text(item, "path"), *target = oc_json_text(item, "target");
+
+		if (rc < 0 || !path || !target) {
+			rc = rc < 0 ? rc : OC_EPROTO;
+			break;
+		}
+		text.len = 0;
+		rc = oc_buf_add(&text, path, strlen(path) + 1);
+		rc = rc < 0 ? rc : oc_buf_puts(&text, target);
+		rc = rc < 0 ? rc : oc_session_send(g, OC_FRAME_LINK, text.data, text.len);
+	}
+	oc_buf_free(&text);
+	return rc;
+}
+
 static int environment(struct oc_guard *g, const struct oc_plan_view *p)
 {
 	struct oc_buf entry;
@@ -172,6 +197,7 @@ int oc_instruct(struct oc_guard *g, const struct oc_plan_view *p, oc_error **err
 	rc = rc < 0 ? rc : oc_session_send(g, OC_FRAME_CWD, p->cwd, strlen(p->cwd));
 	if (p->confined) {
 		rc = rc < 0 ? rc : strings(g, OC_FRAME_WRITABLE, p->writable);
+		rc = rc < 0 ? rc : links(g, p->links);
 		rc = rc < 0 ? rc : probes(g, p);
 		rc = rc < 0 ? rc : oc_probes_own(g, p);
 	}

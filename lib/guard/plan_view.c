@@ -46,6 +46,7 @@ static int unpack_guest(struct oc_plan_view *v, const json_t *object, oc_error *
 		{ "unix", OC_JSON_BOOL, true, &v->unix_sockets },
 		{ "filters", OC_JSON_INT, false, NULL },
 		{ "writable", OC_JSON_STRINGS, true, &v->writable },
+		{ "links", OC_JSON_ARRAY, false, &v->links },
 	};
 
 	return oc_json_unpack(object, "guest", NULL, keys, OC_COUNT(keys), err);

@@ -23,7 +23,7 @@ struct oc_plan_view {
 	/* guest */
 	const char *guest, *guest_digest;
 	bool confined, landlock, nest, deny_ipc, deny_trace, unix_sockets;
-	json_t *writable;
+	json_t *writable, *links;
 	json_t *probes, *tools;
 	const char *provider, *provider_digest; /* NULL for none */
 	/* limits */

@@ -3,6 +3,7 @@
 
 #include "guest/agent.h"
 #include "guest/fds.h"
+#include "guest/links.h"
 #include "guest/probe.h"
 #include "guest/text.h"
 
@@ -72,6 +73,7 @@ static void live(const struct oc_orders *o, char **own, const struct oc_status *
 	if (err)
 		give_up(&l, err, stage);
 	oc_report_self(o, &l);
+	oc_links_make(o, &l);
 	if (o->options & OC_GUEST_CONFINED) {
 		err = oc_harden(o, &l, &stage);
 		if (err < 0)

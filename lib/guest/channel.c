@@ -77,7 +77,7 @@ static uint32_t get_u32(const unsigned char *p)
 
 static bool known_type(uint8_t type)
 {
-	return (type >= OC_FRAME_HELLO && type <= OC_FRAME_PING) || (type >= OC_FRAME_FACT && type <= OC_FRAME_PONG);
+	return (type >= OC_FRAME_HELLO && type <= OC_FRAME_LINK) || (type >= OC_FRAME_FACT && type <= OC_FRAME_PONG);
 }
 
 int oc_frame_next(struct oc_frame_reader *r, struct oc_frame *out)

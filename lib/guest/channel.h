@@ -51,6 +51,7 @@ enum oc_frame_type {
 	OC_FRAME_GO = 11,      /* empty, carries exactly 3 descriptors (SCM_RIGHTS): the agent's 0, 1, 2 */
 	OC_FRAME_SIGNAL = 12,  /* u32 signal for the agent's process group; SIGKILL: for everything */
 	OC_FRAME_PING = 13,    /* u64, echoed */
+	OC_FRAME_LINK = 14,    /* path NUL target: a link of the host's, in a directory that the sandbox hides */
 	/* guest → guard */
 	OC_FRAME_FACT = 32,    /* name=value, printable ASCII */
 	OC_FRAME_RESULT = 33,  /* u8 ok · u64 nanoseconds · id NUL · detail text */

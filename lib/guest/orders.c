@@ -40,6 +40,7 @@ void oc_orders_free(struct oc_orders *o)
 	free_strings(&o->env);
 	free_strings(&o->inherit);
 	free_strings(&o->writable);
+	free_strings(&o->links);
 	for (size_t i = 0; i < o->n_probes; i++) {
 		free(o->probes[i].id);
 		free_strings(&o->probes[i].args);
@@ -91,6 +92,20 @@ static int take_string(struct oc_strings *to, const struct oc_frame *f)
 	if (!oc_get_string(&c, true, &s, &len))
 		return EPROTO;
 	return append(to, copy(s, len));
+}
+
+static int take_link(struct oc_orders *o, const struct oc_frame *f)
+{
+	struct oc_cursor c = { f->data, f->data + f->len };
+	const char *path, *target;
+	size_t path_len, target_len;
+	int err;
+
+	if (!oc_get_string(&c, false, &path, &path_len) || path[0] != '/' ||
+	    !oc_get_string(&c, true, &target, &target_len) || !target_len)
+		return EPROTO;
+	err = append(&o->links, copy(path, path_len));
+	return err ? err : append(&o->links, copy(target, target_len));
 }
 
 /* NAME=VALUE, or NAME alone. */
@@ -253,6 +268,8 @@ static int take(struct oc_orders *o, const struct oc_frame *f)
 		return take_name(&o->secrets, f, true);
 	case OC_FRAME_WRITABLE:
 		return f->len && f->data[0] == '/' ? take_string(&o->writable, f) : EPROTO;
+	case OC_FRAME_LINK:
+		return take_link(o, f);
 	case OC_FRAME_PROBE:
 		return take_probe(o, f);
 	default:

@@ -23,6 +23,7 @@ struct oc_orders {
 	bool have_options, prepared;
 	char *cwd;
 	struct oc_strings args, env, inherit, secrets, writable;
+	struct oc_strings links; /* path, target, path, … */
 	struct oc_probe *probes;
 	size_t n_probes, cap_probes;
 	size_t strings, bytes; /* taken so far */

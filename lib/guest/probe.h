@@ -20,6 +20,9 @@ void oc_probes_run(struct oc_probe_run *run);
 
 /* Of the parts: judge one, write what was seen into detail (OC_DETAIL_MAX). */
 typedef bool oc_probe_fn(struct oc_probe_run *run, const struct oc_probe *p, char *detail);
+/* A tmpfs that was made for this sandbox. */
+bool oc_probe_own_tmpfs(const char *path);
+
 oc_probe_fn oc_probe_unreadable, oc_probe_readable, oc_probe_unwritable, oc_probe_writable, oc_probe_mount_root,
         oc_probe_same, oc_probe_no_write_fifo;
 oc_probe_fn oc_probe_stdio, oc_probe_environment, oc_probe_namespaces, oc_probe_privileges, oc_probe_trace;

@@ -73,7 +73,8 @@ static bool named(const struct oc_orders *o, const char *dir, const char *entry)
 		const struct oc_probe *p = &o->probes[i];
 		const char *path = p->args.n ? p->args.v[0] : "";
 
-		if (p->kind != OC_PROBE_READABLE && p->kind != OC_PROBE_WRITABLE && p->kind != OC_PROBE_SAME)
+		if (p->kind != OC_PROBE_READABLE && p->kind != OC_PROBE_WRITABLE && p->kind != OC_PROBE_SAME &&
+		    p->kind != OC_PROBE_SOCKET)
 			continue;
 		if (strncmp(path, dir, d) == 0 && path[d] == '/' && strncmp(path + d + 1, entry, e) == 0 &&
 		    (!path[d + 1 + e] || path[d + 1 + e] == '/'))
@@ -195,7 +196,7 @@ static bool find_mount(uint64_t id, char root[256], char point[512])
 
 /* A tmpfs that was made for this sandbox: the whole of one is mounted here, and it is as young as we are.
  * A host's tmpfs shows as a part of one or is older. */
-static bool own_tmpfs(const char *path)
+bool oc_probe_own_tmpfs(const char *path)
 {
 	char root[256], point[512];
 	struct statfs fs;
@@ -239,7 +240,7 @@ static bool unwritable_dir(const char *path, char *detail)
 		oc_probe_say_errno(detail, path, -result);
 		return denied(-result);
 	}
-	if (own_tmpfs(path)) {
+	if (oc_probe_own_tmpfs(path)) {
 		oc_probe_say(detail, "%.300s: writable, but in a tmpfs of the sandbox's own", path);
 		return true;
 	}
@@ -289,7 +290,7 @@ bool oc_probe_unwritable(struct oc_probe_run *run, const struct oc_probe *p, cha
 		return denied(-fd);
 	}
 	close(fd);
-	if (own_tmpfs(path)) {
+	if (oc_probe_own_tmpfs(path)) {
 		oc_probe_say(detail, "%.300s: writable, but in a tmpfs of the sandbox's own", path);
 		return true;
 	}

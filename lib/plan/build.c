@@ -61,6 +61,7 @@ static int check_reply(const json_t *reply, oc_error **err)
 		{ "landlock", OC_JSON_BOOL, true, NULL }, { "nest", OC_JSON_BOOL, true, NULL },
 		{ "deny_ipc", OC_JSON_BOOL, true, NULL }, { "deny_trace", OC_JSON_BOOL, true, NULL },
 		{ "unix", OC_JSON_BOOL, true, NULL },     { "filters", OC_JSON_INT, true, &filters },
+		{ "links", OC_JSON_ARRAY, false, NULL },
 	};
 	const struct oc_json_key proxy_keys[] = { { "variable", OC_JSON_STRING, true, &variable } };
 	int rc;
@@ -134,6 +135,9 @@ static bool put_guest(json_t *out, const struct oc_plan_input *in)
 	if (!oc_json_set(out, "guest", guest) || !oc_json_set_string(guest, "path", in->guest) ||
 	    !oc_json_set_string(guest, "digest", in->guest_digest) ||
 	    !oc_json_set(guest, "confined", json_boolean(in->reply != NULL)) || !put_writable(guest, in->resolved))
+		return false;
+	if (json_array_size(json_object_get(from, "links")) > 0 &&
+	    !oc_json_set(guest, "links", json_deep_copy(json_object_get(from, "links"))))
 		return false;
 	for (i = 0; i < OC_COUNT(flags); i++)
 		if (!oc_json_set(guest, flags[i], json_boolean(json_is_true(json_object_get(from, flags[i])))))

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -214,11 +215,37 @@ static int check_paths(const json_t *list, const char *path, oc_error **err)
 	return 0;
 }
 
+static int check_links(const json_t *links, bool confined, oc_error **err)
+{
+	const struct oc_json_key keys[] = {
+		{ "path", OC_JSON_STRING, true, NULL },
+		{ "target", OC_JSON_STRING, true, NULL },
+	};
+	const json_t *link;
+	char at[64];
+	size_t i;
+	int rc = oc_plan_each(links, "guest.links", keys, OC_COUNT(keys), err);
+
+	if (rc < 0)
+		return rc;
+	if (!confined && json_array_size(links) > 0)
+		return oc_plan_bad(err, "guest.links", "are made in a sandbox only");
+	json_array_foreach(links, i, link)
+	{
+		snprintf(at, sizeof(at), "guest.links[%zu]", i);
+		if (!oc_path_clean(oc_json_text(link, "path")))
+			return oc_plan_bad(err, at, "has a path that is not absolute and clean");
+		if (!oc_json_text(link, "target")[0] || strlen(oc_json_text(link, "target")) >= PATH_MAX)
+			return oc_plan_bad(err, at, "leads nowhere");
+	}
+	return 0;
+}
+
 static int check_guest(const json_t *guest, bool sandbox, oc_error **err)
 {
 	const char *path = NULL, *digest = NULL;
 	bool confined = false, landlock = false, nest = false, ipc = false, trace = false, local = false;
-	json_t *writable = NULL;
+	json_t *writable = NULL, *links = NULL;
 	const struct oc_json_key keys[] = {
 		{ "path", OC_JSON_STRING, true, &path },
 		{ "digest", OC_JSON_STRING, true, &digest },
@@ -229,6 +256,7 @@ static int check_guest(const json_t *guest, bool sandbox, oc_error **err)
 		{ "deny_trace", OC_JSON_BOOL, true, &trace },
 		{ "unix", OC_JSON_BOOL, true, &local },
 		{ "writable", OC_JSON_STRINGS, true, &writable },
+		{ "links", OC_JSON_ARRAY, false, &links },
 	};
 	int rc = oc_json_unpack(guest, "guest", NULL, keys, OC_COUNT(keys), err);
 
@@ -245,7 +273,8 @@ static int check_guest(const json_t *guest, bool sandbox, oc_error **err)
 	/* AF_UNIX takes the engine's own filter away: then the guest's namespaces or Landlock must stand in. */
 	if (local && !nest && !landlock)
 		return oc_plan_bad(err, "guest.unix", "needs nest or landlock");
-	return check_paths(writable, "guest.writable", err);
+	rc = check_links(links, confined, err);
+	return rc < 0 ? rc : check_paths(writable, "guest.writable", err);
 }
 
 static int check_probes(const json_t *probes, bool sandbox, oc_error **err)

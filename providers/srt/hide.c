@@ -14,9 +14,9 @@
  * write grant would bury the grant, read-only: in place of such a directory its own entries are
  * given back, down to the grant.
  *
- * Links: srt gives an entry back at its own name from where it leads, a second way to the same
- * files that no deny lies on.  Links into or above anything denied are therefore left out; links
- * that lead out of the hidden directory srt leaves out itself. */
+ * Links: srt would give an entry back at its own name from where it leads: a second way to the same
+ * files that no deny lies on, and read-only where they may be written.  So the guest makes them again as links,
+ * in the empty directory that the run sees; they lead as far as their target may be reached. */
 #include "hide.h"
 
 #include <dirent.h>
@@ -40,7 +40,7 @@ struct hider {
 	struct list covers; /* directories hidden whole because of the sockets in them */
 	struct hidden *out;
 	struct refusal *r;
-	unsigned links, odd;
+	unsigned odd;
 };
 
 /* ---- what the rules say ---- */
@@ -146,20 +146,6 @@ static bool visible(const struct hider *h, const char *path)
 	return !denied(h, path) && !covered(h, path);
 }
 
-/* Does anything hidden lie at or beneath it? */
-static bool holds_hidden(const struct hider *h, const char *path)
-{
-	size_t i;
-
-	for (i = 0; i < h->n_rules; i++)
-		if (h->rules[i].deny && path_within(path, h->rules[i].path))
-			return true;
-	for (i = 0; i < h->covers.n; i++)
-		if (path_within(path, h->covers.v[i]))
-			return true;
-	return false;
-}
-
 /* ---- hiding ---- */
 
 static int add_deny(struct hider *h, const char *path)
@@ -255,16 +241,24 @@ static bool is_text(const char *name)
 	return text != NULL;
 }
 
-static bool link_is_safe(struct hider *h, const char *root, const char *path)
+/* What isn't UTF-8 can't be written into a plan, and is left out like such a name. */
+static int give_link_back(struct hider *h, const char *path)
 {
-	cleanup_free char *target = realpath(path, NULL);
+	char target[PATH_MAX];
+	ssize_t n = readlink(path, target, sizeof(target));
 
-	if (!target)
-		return false;
-	if (visible(h, target) && !holds_hidden(h, target) && path_within(root, target))
-		return true;
-	h->links++;
-	return false;
+	if (n < 0)
+		return 0; /* gone, or another's */
+	if (n == 0 || n == (ssize_t)sizeof(target) || !(target[n] = '\0', is_text(target))) {
+		h->odd++;
+		return 0;
+	}
+	if (json_object_size(h->out->links) >= HIDE_LINKS_MAX)
+		return refuse(h->r, "sandbox_config", path, NULL,
+		              "more than %u links lie beside what the policy denies: deny a directory instead of "
+		              "single files",
+		              HIDE_LINKS_MAX);
+	return json_object_set_new(h->out->links, path, json_string(target)) ? no_memory(h->r) : 0;
 }
 
 static int refuse_too_many(struct hider *h, const char *where)
@@ -322,9 +316,7 @@ static int give_back(struct hider *h, const char *root, const char *dir, const c
 		h->odd++;
 		return 0;
 	}
-	if (S_ISLNK(st.st_mode) && !link_is_safe(h, root, path))
-		return 0;
-	return add_allow(h, root, path);
+	return S_ISLNK(st.st_mode) ? give_link_back(h, path) : add_allow(h, root, path);
 }
 
 /* The innermost hidden directory around path, or NULL. */
@@ -372,18 +364,12 @@ static int lift_all(struct hider *h, const struct list *lifts)
 
 static int add_notes(struct hider *h)
 {
-	cleanup_free char *links = NULL, *odd = NULL;
+	cleanup_free char *odd = NULL;
 
-	if (h->links)
-		links = format("%u links that lead to, into or above hidden places, or out of a hidden directory, are "
-		               "not there inside",
-		               h->links);
-	if (h->odd)
-		odd = format("%u names that are not UTF-8 are not there inside", h->odd);
-	if ((h->links && (!links || !list_add(&h->out->notes, links))) ||
-	    (h->odd && (!odd || !list_add(&h->out->notes, odd))))
-		return no_memory(h->r);
-	return 0;
+	if (!h->odd)
+		return 0;
+	odd = format("%u names that are not UTF-8 are not there inside", h->odd);
+	return odd && list_add(&h->out->notes, odd) ? 0 : no_memory(h->r);
 }
 
 static int hide_all(struct hider *h, const struct list *lifts)
@@ -410,8 +396,10 @@ static int hide_all(struct hider *h, const struct list *lifts)
 int hide(const json_t *resolved, const struct list *lifts, struct hidden *out, struct refusal *r)
 {
 	struct hider h = { .resolved = resolved, .out = out, .r = r };
-	int rc = hide_all(&h, lifts);
+	int rc;
 
+	out->links = json_object();
+	rc = out->links ? hide_all(&h, lifts) : no_memory(r);
 	list_sort_unique(&out->deny);
 	list_sort_unique(&out->allow);
 	if (!rc && out->allow.n + out->deny.n > HIDE_MAX)
@@ -427,4 +415,6 @@ void hidden_clear(struct hidden *h)
 	list_free(&h->deny);
 	list_free(&h->allow);
 	list_free(&h->notes);
+	json_decref(h->links);
+	h->links = NULL;
 }

@@ -5,10 +5,12 @@
 
 #include "util.h"
 
+#define HIDE_LINKS_MAX 4000u
 #define HIDE_MAX 2000u /* entries of denyRead and allowRead together: three words of bwrap's 9,000 each */
 
 struct hidden {
 	struct list deny, allow; /* denyRead, allowRead */
+	json_t *links;           /* path: target, of links that the guest makes again */
 	struct list notes;
 };
 /* `lifts`: what this run itself has to read, whatever hides it (its TMPDIR, the guest, srt's helper). */

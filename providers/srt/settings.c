@@ -143,6 +143,30 @@ static json_t *settings_json(const struct srt *srt, bool all, const struct netwo
 	                 srt->programs[SOCAT].real);
 }
 
+/* In one order, whatever the directory's is: the plan's digest is of it. */
+static json_t *links_json(json_t *links)
+{
+	json_t *array = json_array(), *target;
+	struct list paths = { 0 };
+	const char *path;
+	bool ok = array;
+	size_t i;
+
+	json_object_foreach(links, path, target)
+	{
+		ok = ok && list_add(&paths, path);
+	}
+	list_sort_unique(&paths);
+	for (i = 0; ok && i < paths.n; i++)
+		ok = json_array_append_new(array, json_pack("{s:s, s:O}", "path", paths.v[i], "target",
+		                                            json_object_get(links, paths.v[i]))) == 0;
+	list_free(&paths);
+	if (ok)
+		return array;
+	json_decref(array);
+	return NULL;
+}
+
 /* The run's TMPDIR is made with the launch; while planning it may not be there, and is hidden with
  * what holds it.  So it is lifted by name, not by looking. */
 static int lift_tmp(const char *live, struct hidden *hidden, struct refusal *r)
@@ -183,12 +207,13 @@ int settings_make(const struct srt *srt, const json_t *resolved, const char *gue
 	if (!rc) {
 		size_t i;
 
+		out->links = links_json(hidden.links);
 		for (i = 0; !rc && i < hidden.notes.n; i++)
 			rc = list_add(&out->notes, hidden.notes.v[i]) ? 0 : no_memory(r);
 		settings = settings_json(srt, out->all, &network, filesystem_json(&hidden, &write, &readonly));
 		out->text = settings ? json_dumps(settings, JSON_COMPACT) : NULL;
 		out->private_literal = network.private_literal;
-		if (!out->text)
+		if (!out->text || !out->links)
 			rc = no_memory(r);
 	}
 	list_free(&write);
@@ -203,4 +228,5 @@ void settings_clear(struct settings *s)
 {
 	free(s->text);
 	list_free(&s->notes);
+	json_decref(s->links);
 }

@@ -6,6 +6,7 @@
 
 struct settings {
 	char *text; /* srt's settings file */
+	json_t *links; /* path and target each, for the guest */
 	struct list notes;
 	bool all; /* "unix_sockets": "all" */
 	bool private_literal;

@@ -255,6 +255,8 @@ enum bad {
 	TOO_MANY,
 	TOO_LONG,
 	RELATIVE_WRITABLE,
+	RELATIVE_LINK,
+	HALF_LINK,
 	BAD_KINDS
 };
 
@@ -328,6 +330,12 @@ static void misbehave(struct drive *d, enum bad kind)
 		break;
 	case RELATIVE_WRITABLE:
 		drive_text(d, OC_FRAME_WRITABLE, "ws");
+		break;
+	case RELATIVE_LINK:
+		drive_send(d, OC_FRAME_LINK, "l\0target", 8);
+		break;
+	case HALF_LINK:
+		drive_send(d, OC_FRAME_LINK, "/l\0", 3);
 		break;
 	default:
 		break;
