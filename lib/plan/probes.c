@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/os.h"
@@ -204,6 +205,25 @@ static void readable_paths(struct probes *p)
 			path_probe(p, "P7", OC_PLAN_READABLE, path);
 	}
 	path_probe(p, "P7", OC_PLAN_READABLE, p->in->guest);
+}
+
+/* A socket that is lifted shows in the directory that is hidden around it, whether or not anything listens. */
+static void visible_sockets(struct probes *p)
+{
+	const char *mode = oc_json_text(p->resolved, "unix_sockets");
+	const json_t *entry;
+	struct stat st;
+	size_t i;
+
+	if (!mode || strcmp(mode, "all") != 0)
+		return;
+	json_array_foreach(json_object_get(p->resolved, "sockets"), i, entry)
+	{
+		const char *path = oc_json_text(entry, "path");
+
+		if (path && lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) && operator_may(path, R_OK))
+			path_probe(p, "P10", OC_PLAN_READABLE, path);
+	}
 }
 
 static void unwritable(struct probes *p, const char *path)
@@ -471,6 +491,7 @@ int oc_plan_probes(const struct oc_plan_input *in, const json_t *command, json_t
 	denied_paths(&p);
 	unwritable_paths(&p);
 	readable_paths(&p);
+	visible_sockets(&p);
 	writable_paths(&p);
 	git(&p);
 	sockets(&p);
