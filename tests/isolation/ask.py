@@ -7,7 +7,8 @@ import base64, json, os, socket, sys
 
 def read(path):
     if os.path.isdir(path):
-        return bool(os.listdir(path))
+        # A directory that is hidden is there, and may list what is lifted beneath it: never this entry.
+        return ("bash" if path == "/usr/bin" else "keep") in os.listdir(path)
     with open(path, "rb") as f:
         return f.read() != b""
 
