@@ -2,6 +2,7 @@
 /* What is measured through the public API: planning, preflight, guards and adopting them.
  *
  *   bench_api plan STATE WORKSPACE COUNT POLICY   ms of plan, plan + pin, preflight, and launch to "held"
+ *   bench_api machine                             ms of an empty process, to judge the machine by
  *   bench_api adopt STATE WORKSPACE COUNT         COUNT live guards of kind none, adopted; their memory
  *
  * Prints `name value` lines; OPEN_CONDUIT_LIBEXEC names the programs' directory. */
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -293,12 +295,33 @@ static int bench_adopt(char **argv)
 	return 0;
 }
 
+/* How fast the machine is at the moment: what starting an empty process and waiting for it takes. */
+static int bench_machine(void)
+{
+	double ms[101];
+
+	for (int i = 0; i < 101; i++) {
+		double began = now_ms();
+		pid_t pid = fork();
+
+		if (pid == 0)
+			_exit(0);
+		if (pid < 0 || waitpid(pid, NULL, 0) != pid)
+			return 1;
+		ms[i] = now_ms() - began;
+	}
+	report("fork_ms", ms, 101);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
+	if (argc == 2 && !strcmp(argv[1], "machine"))
+		return bench_machine();
 	if (argc == 6 && !strcmp(argv[1], "plan"))
 		return bench_plan(argv);
 	if (argc == 5 && !strcmp(argv[1], "adopt"))
 		return bench_adopt(argv);
-	fprintf(stderr, "usage: bench_api plan STATE WORKSPACE COUNT POLICY | adopt STATE WORKSPACE COUNT\n");
+	fprintf(stderr, "usage: bench_api machine | plan STATE WORKSPACE COUNT POLICY | adopt STATE WORKSPACE COUNT\n");
 	return 2;
 }
