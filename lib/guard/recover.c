@@ -446,7 +446,7 @@ static int restore(oc_store *store, const char *run, int dir, oc_error **err)
 	return rc;
 }
 
-static int orphan(oc_store *store, int runs, const char *run, json_t *out, oc_error **err)
+static int orphan(oc_store *store, const char *run, json_t *out, oc_error **err)
 {
 	struct found f = { .store = store, .run = run, .dir = -1, .lock = -1, .alive = OC_ALIVE_NO };
 	const char *outcome = "unknown";
@@ -459,10 +459,14 @@ static int orphan(oc_store *store, int runs, const char *run, json_t *out, oc_er
 	    look(&f, OC_GUARD_EXIT, &f.ended) == 0)
 		known = false;
 	if (!known && !f.held && !info && !f.started && !f.proved && !f.ended) {
-		rc = oc_remove_tree(runs, run);
-		outcome = rc < 0 && rc != -ENOENT ? "unknown" : "forgotten";
-		snprintf(f.detail, sizeof(f.detail),
-		         rc < 0 && rc != -ENOENT ? "its directory can't be removed" : "it was never pinned");
+		rc = oc_store_remove_orphan(store, run, &f.error);
+		if (rc > 0) { /* pinned while we looked */
+			oc_close(f.dir);
+			oc_close(f.lock);
+			return 0;
+		}
+		outcome = rc < 0 ? "unknown" : "forgotten";
+		snprintf(f.detail, sizeof(f.detail), rc < 0 ? "its directory can't be removed" : "it was never pinned");
 	} else if (!known) {
 		oc_close(f.lock);
 		f.lock = -1;
@@ -515,7 +519,8 @@ static int list_runs(int runs, struct oc_strv *names, oc_error **err)
 /* Nearly all are known, so they are asked about at once; the few that are not, once more when it is their turn. */
 static int orphans(oc_store *store, json_t *out, oc_error **err)
 {
-	oc_cleanup(oc_closep) int runs = openat(store->state_fd, "runs", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	oc_cleanup(oc_closep) int runs =
+	        openat(store->state_fd, "runs", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct oc_strv names, strangers;
 	int rc;
 
@@ -526,7 +531,7 @@ static int orphans(oc_store *store, json_t *out, oc_error **err)
 		rc = oc_store_strangers(store, &names, &strangers, err);
 	for (size_t i = 0; rc == 0 && i < strangers.n; i++) {
 		rc = is_known(store, strangers.v[i], err);
-		rc = rc == 0 ? orphan(store, runs, strangers.v[i], out, err) : OC_MIN(rc, 0);
+		rc = rc == 0 ? orphan(store, strangers.v[i], out, err) : OC_MIN(rc, 0);
 	}
 	oc_strv_free(&names);
 	oc_strv_free(&strangers);

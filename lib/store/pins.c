@@ -199,15 +199,38 @@ int oc_store_pin(oc_store *store, const char *run, const char *text, const char 
 	rc = oc_digest(text, strlen(text), check);
 	if (rc < 0 || strcmp(check, digest) != 0)
 		return oc_fail(err, OC_EINVAL, 0, "the digest is not that of the plan's text");
-	dir = oc_store_run_dir(store, run, true, err);
-	if (dir < 0)
-		return dir;
-	/* The write lock is held while the file is made: whoever sees a file without a row sees a crash. */
+	/* The write lock is held while directory and file are made: who has it and sees one without a row sees a crash. */
 	rc = oc_sql_begin(store, true, err);
-	if (rc >= 0)
-		rc = oc_sql_end(store, pin_in(store, run, text, digest, head, dir, err), err);
+	if (rc < 0)
+		return rc;
+	dir = oc_store_run_dir(store, run, true, err);
+	rc = oc_sql_end(store, dir < 0 ? dir : pin_in(store, run, text, digest, head, dir, err), err);
 	oc_fault("host:pin-row");
 	return rc < 0 ? rc : 0;
+}
+
+static int remove_orphan(oc_store *store, const char *run, oc_error **err)
+{
+	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
+	oc_cleanup(oc_closep) int runs = -1;
+	int rc = oc_sql_prepare(store, &st, err, "SELECT 1 FROM runs WHERE id = ?", "s", run);
+
+	if (rc == 0)
+		rc = oc_sql_step(store, st, err);
+	if (rc != 0)
+		return rc;
+	runs = openat(store->state_fd, "runs", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	rc = runs < 0 ? -errno : oc_remove_tree(runs, run);
+	if (rc < 0 && rc != -ENOENT)
+		return run_fail(store, run, NULL, OC_EIO, -rc, "its directory can't be removed", err);
+	return 0;
+}
+
+int oc_store_remove_orphan(oc_store *store, const char *run, oc_error **err)
+{
+	int rc = oc_sql_begin(store, true, err);
+
+	return rc < 0 ? rc : oc_sql_end(store, remove_orphan(store, run, err), err);
 }
 
 static int pinned_file(oc_store *store, const char *run, const char *digest, char **text, oc_error **err)

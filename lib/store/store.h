@@ -53,6 +53,8 @@ int oc_store_unfinished(oc_store *store, json_t **list, oc_error **err);
 int oc_store_strangers(oc_store *store, const struct oc_strv *ids, struct oc_strv *out, oc_error **err);
 /* Remove a row that was planned and never pinned; a pinned one is left alone (OC_EEXISTS). */
 int oc_store_forget(oc_store *store, const char *run, oc_error **err);
+/* Remove the directory of a run that has no row: 0; 1: it has one by now, and nothing was removed. */
+int oc_store_remove_orphan(oc_store *store, const char *run, oc_error **err);
 /* The lock under which runs are settled; a descriptor to close.  Waits (bounded): OC_ETIME. */
 int oc_store_recovery_lock(oc_store *store, oc_error **err);
 

@@ -398,6 +398,54 @@ START_TEST(test_orphans)
 }
 END_TEST
 
+/* Another host starts, and with it a recovery, while this one pins: what is half made is not an orphan. */
+START_TEST(test_pinned_meanwhile)
+{
+	enum { RUNS = 40 };
+	char run[16], path[64];
+	int status, i;
+	pid_t other;
+
+	begin();
+	other = fork();
+	if (!other) {
+		oc_context *ctx = fixture_context(f.state);
+		oc_store *own = NULL;
+
+		while (oc_store_open(ctx, &own, NULL) == 0) {
+			char *text = NULL;
+
+			/* Another's lock is no failure. */
+			if (oc_store_recover(own, &text, NULL) == 0)
+				free(text);
+			oc_store_free(own);
+			if (there("stop"))
+				_exit(0);
+		}
+		_exit(1);
+	}
+	for (i = 0; i < RUNS; i++) {
+		oc_plan *plan;
+
+		snprintf(run, sizeof(run), "meanwhile%02d", i);
+		plan = fixture_plan_none(&f, run);
+		OK(oc_plan_pin(plan, store, &err));
+		oc_plan_free(plan);
+		snprintf(path, sizeof(path), "runs/%s/plan.json", run);
+		ck_assert_msg(there(path), "%s is gone", path);
+	}
+	snprintf(path, sizeof(path), "stop");
+	ck_assert_int_ge(close(openat(store->state_fd, path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)), 0);
+	ck_assert_int_eq(waitpid(other, &status, 0), other);
+	ck_assert_int_eq(status, 0);
+	for (i = 0; i < RUNS; i++) {
+		snprintf(path, sizeof(path), "runs/meanwhile%02d/plan.json", i);
+		ck_assert_msg(there(path), "%s is gone", path);
+	}
+	end();
+}
+END_TEST
+
 START_TEST(test_one_at_a_time)
 {
 	oc_error *error = NULL;
@@ -417,4 +465,4 @@ START_TEST(test_one_at_a_time)
 END_TEST
 
 SUITE_MAIN("recover", test_nothing_ran, test_started, test_alive, test_lost, test_finished, test_mismatch, test_reboot,
-           test_unknown, test_orphans, test_one_at_a_time)
+           test_unknown, test_orphans, test_pinned_meanwhile, test_one_at_a_time)
