@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/fd.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -199,17 +200,44 @@ static int open_parent(int dirfd, const char *name, const char **base)
 	return fd < 0 ? -errno : fd;
 }
 
-#define TEMP_SIZE 32
+#define TEMP_SIZE   32
+#define TEMP_RANDOM 20
+#define TEMP_LEN    (4 + TEMP_RANDOM + 4)
+
+static bool is_temp(const char *name)
+{
+	return strlen(name) == TEMP_LEN && memcmp(name, ".oc-", 4) == 0 && strcmp(name + 4 + TEMP_RANDOM, ".tmp") == 0;
+}
+
+int oc_remove_temps(int dirfd)
+{
+	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!dir) {
+		rc = -errno;
+		oc_closep(&fd);
+		return rc;
+	}
+	while (rc == 0 && (errno = 0, entry = readdir(dir)))
+		if (is_temp(entry->d_name) && unlinkat(dirfd, entry->d_name, 0) < 0 && errno != ENOENT)
+			rc = -errno;
+	if (rc == 0 && errno)
+		rc = -errno;
+	closedir(dir);
+	return rc;
+}
 
 static int write_temp(int dir, char temp[TEMP_SIZE], const void *data, size_t len, mode_t mode)
 {
 	int fd, rc;
 
 	memcpy(temp, ".oc-", 4);
-	rc = oc_random_id(temp + 4, 20);
+	rc = oc_random_id(temp + 4, TEMP_RANDOM);
 	if (rc < 0)
 		return rc;
-	memcpy(temp + 24, ".tmp", 5);
+	memcpy(temp + 4 + TEMP_RANDOM, ".tmp", 5);
 	fd = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;

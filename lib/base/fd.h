@@ -21,6 +21,8 @@ int oc_read_file(int dirfd, const char *name, size_t max, struct oc_buf *out); /
 int oc_write_file(int dirfd, const char *name, const void *data, size_t len, mode_t mode);
 /* The same, but -EEXIST when the name is there (link(2), so write-once holds across processes). */
 int oc_create_file(int dirfd, const char *name, const void *data, size_t len, mode_t mode);
+/* Remove what a process that was killed in one of the two left in dirfd.  Only where no other can be writing. */
+int oc_remove_temps(int dirfd);
 /* Remove dirfd/name and all beneath it without following links or crossing into other devices. */
 int oc_remove_tree(int dirfd, const char *name);
 /* A sealed memfd holding text, at offset 0; fd or -errno. */

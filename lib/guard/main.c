@@ -84,6 +84,7 @@ static int lock_run(const struct oc_guard *g, oc_error **err)
 		return oc_fail(err, OC_EIO, -rc, "Can't lock the run: %s", strerror(-rc));
 	}
 	oc_fault("guard:after-lock");
+	(void)oc_remove_temps(g->run_dir); /* of a guard that was killed while it wrote: nobody else writes here */
 	return 0;
 }
 

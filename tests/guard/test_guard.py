@@ -464,6 +464,15 @@ def test_hardening_that_fails_is_refused_with_its_fix():
         check(not run.has("proved") and not run.journal.streams[1], mode, "something ran")
 
 
+def test_halves_of_files_go():
+    run = sh("true")
+    left = os.path.join(run.dir, ".oc-abcdefghijklmnopqrst.tmp")
+    open(left, "w").close()
+    record = run.finish(run.begin())
+    check(record["state"] == "exited" and not os.path.exists(left), record)
+    check(not [n for n in os.listdir(run.dir) if n.endswith(".tmp")], os.listdir(run.dir))
+
+
 def test_fake_guests_cannot_forge_an_end():
     for mode in ("failed-late", "result-late", "eof", "exit-value"):
         run = fake(mode)

@@ -325,6 +325,26 @@ START_TEST(test_no_memory)
 }
 END_TEST
 
-SUITE_MAIN("fd", test_write_and_create, test_write_does_not_follow_links, test_write_fails_whole, test_read_refuses,
-           test_mkdirs, test_remove_tree, test_remove_deep_tree, test_remove_tree_stops_at_mounts, test_memfd,
-           test_send_without_sigpipe, test_no_memory)
+START_TEST(test_remove_temps)
+{
+	static const char *const names[] = { ".oc-abcdefghijklmnopqrst.tmp", ".oc-abcdefghijklmnopqrst.tm",
+		                             ".oc-abcdefghijklmnopqrs.tmp", "plan.json",
+		                             "x.oc-bcdefghijklmnopqrst.tmp" };
+	char *made = suite_mkdir();
+	int fd = oc_open_dir(made), before = suite_count_fds();
+
+	for (size_t i = 0; i < OC_COUNT(names); i++)
+		ck_assert_int_eq(oc_create_file(fd, names[i], "x", 1, 0600), 0);
+	ck_assert_int_eq(oc_remove_temps(fd), 0);
+	for (size_t i = 0; i < OC_COUNT(names); i++)
+		ck_assert_int_eq(faccessat(fd, names[i], F_OK, AT_SYMLINK_NOFOLLOW), i ? 0 : -1);
+	ck_assert_int_eq(suite_count_fds(), before);
+	ck_assert_int_eq(oc_remove_temps(-1), -EBADF);
+	oc_close(fd);
+	suite_rmdir(made);
+}
+END_TEST
+
+SUITE_MAIN("fd", test_remove_temps, test_write_and_create, test_write_does_not_follow_links, test_write_fails_whole,
+           test_read_refuses, test_mkdirs, test_remove_tree, test_remove_deep_tree, test_remove_tree_stops_at_mounts,
+           test_memfd, test_send_without_sigpipe, test_no_memory)
