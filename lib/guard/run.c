@@ -281,7 +281,8 @@ int oc_run_ack(oc_run *run, uint64_t next, oc_error **err)
 {
 	if (!run->conn)
 		return 0; /* the guard is gone: what it kept is history now */
-	return call(run, "ack", json_pack("{s:I}", "next", (json_int_t)next), err);
+	/* Wants no answer: a turn of output may be more pieces than calls may wait for one. */
+	return oc_conn_notify(run->conn, "ack", json_pack("{s:I}", "next", (json_int_t)next), err);
 }
 
 int oc_run_stop(oc_run *run, int64_t grace_ms, oc_error **err)
