@@ -40,8 +40,8 @@ class World:
     def __init__(self, clone=True):
         if os.geteuid() == 0:
             sys.exit("these tests run as an ordinary user")
-        self.root = os.path.realpath(tempfile.mkdtemp(prefix="oc-", dir=os.environ.get("OC_TEST_TMP") or os.path.expanduser("~")))
-        self.home = self.root + "/home"
+        self.root = os.path.realpath(tempfile.mkdtemp(prefix="o", dir=os.environ.get("OC_TEST_TMP") or os.path.expanduser("~")))
+        self.home = self.root + "/h"  # short: the sockets of srt in a state directory below it have to fit
         self.ws = self.home + "/work/ws"
         self.outside = self.home + "/work/outside"
         self.denied = self.home + "/denied"
