@@ -17,7 +17,7 @@ STATUS = 7
 SCRIPT = "echo run >> %%s; echo out; exit %d" % STATUS
 reached, started_with = {}, of_user()
 tmp_before = set(os.listdir("/tmp"))
-counted = threading.Lock()
+counted, one_doctor = threading.Lock(), threading.Lock()
 
 
 def count(kind, point, hit):
@@ -290,7 +290,8 @@ def one_world(kind, jobs):
     w = World(clone=False)
     try:
         if kind == "srt":
-            d = w.oc("doctor")
+            with one_doctor:  # it runs things against the clock
+                d = w.oc("doctor")
             if d.returncode != 0:
                 ok(False, "srt: doctor is green", d.stdout + d.stderr)
                 return

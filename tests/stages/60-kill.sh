@@ -10,7 +10,9 @@ set -u
 # shellcheck source=tests/lib/tap.sh
 . tests/lib/tap.sh
 
-timeout $([ "$OC_TIER" = soak ] && echo 14000 || echo 600) python3 tests/fault/test_kill.py || oc_failed=1
+limit=600
+[ "$OC_TIER" = soak ] && limit=14000
+timeout "$limit" python3 tests/fault/test_kill.py || oc_failed=1
 if [ "$OC_TIER" = soak ]; then
 	timeout 3600 python3 tests/fault/test_full.py || oc_failed=1
 fi
