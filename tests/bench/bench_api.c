@@ -258,7 +258,7 @@ static void start_guards(oc_run **runs, char (*ids)[64], int n, const char *work
 
 static int bench_adopt(char **argv)
 {
-	struct rlimit files = { 65536, 65536 };
+	struct rlimit files;
 	int n = atoi(argv[4]);
 	oc_run **runs = calloc((size_t)n, sizeof(*runs));
 	char(*ids)[64] = calloc((size_t)n, sizeof(*ids));
@@ -267,8 +267,11 @@ static int bench_adopt(char **argv)
 	double began;
 	long rss = 0;
 
-	if (setrlimit(RLIMIT_NOFILE, &files) < 0)
-		getrlimit(RLIMIT_NOFILE, &files);
+	/* An adopted run holds a connection and a directory. */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
 	open_store(argv[2]);
 	if (!runs || !ids)
 		return 1;
