@@ -253,7 +253,8 @@ static int relaunch(oc_store *store, const char *run, oc_error **err)
 	        store, err,
 	        "INSERT INTO events (run, seq, at_ms, type, data) SELECT id, "
 	        "(SELECT coalesce(max(seq), 0) + 1 FROM events WHERE run = runs.id), ?, 'retry', json_object("
-	        "'state', state, 'error', json(error), 'exit', json(exit), 'proved', json(proved)) FROM runs WHERE id = ?",
+	        "'state', state, 'error', json(error), 'exit', json(exit), 'proved', json(proved)) FROM runs WHERE id "
+	        "= ?",
 	        "is", oc_wall_ms(), run);
 
 	if (rc > 0)
