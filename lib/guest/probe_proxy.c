@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#define PROXY_MS 5000
+#define PROXY_MS  5000
+#define LISTEN_MS 3000
 
 static const char *variable(char *const *env, const char *name)
 {
@@ -93,6 +95,25 @@ static bool proxy_request(struct attempt *a, const char *url, union address *to,
 	return a->len != 0;
 }
 
+/* The sandbox starts its end of the proxy beside us, and on a busy machine may not listen yet: what is refused
+ * is tried again for a while. */
+static int dial(const union address *to, socklen_t len)
+{
+	uint64_t since = oc_now_ns();
+
+	for (;;) {
+		int fd = oc_net_socket(to->any.sa_family, SOCK_STREAM), err;
+
+		if (fd < 0 || connect(fd, &to->any, len) == 0 || errno == EINPROGRESS)
+			return fd;
+		err = errno;
+		close(fd);
+		if (err != ECONNREFUSED || oc_now_ns() - since > LISTEN_MS * 1000000ull)
+			return -err;
+		poll(NULL, 0, 5);
+	}
+}
+
 void oc_proxy_start(struct oc_probe_net *net, const struct oc_probe *p)
 {
 	struct attempt *a = oc_net_attempt(net, p, PROXY_MS);
@@ -106,11 +127,9 @@ void oc_proxy_start(struct oc_probe_net *net, const struct oc_probe *p)
 		                  : "the proxy's variable is not set");
 		return;
 	}
-	a->fd = oc_net_socket(to.any.sa_family, SOCK_STREAM);
+	a->fd = dial(&to, len);
 	if (a->fd < 0)
-		oc_net_finish_errno(net, a, false, "socket", -a->fd);
-	else if (connect(a->fd, &to.any, len) < 0 && errno != EINPROGRESS)
-		oc_net_finish_errno(net, a, false, "connecting to the proxy", errno);
+		oc_net_finish_errno(net, a, false, "connecting to the proxy", -a->fd);
 }
 
 static void judge_proxy(struct oc_probe_net *net, struct attempt *a)
