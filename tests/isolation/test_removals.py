@@ -3,7 +3,7 @@
 """The real srt with one rule at a time removed from the settings it is given, a swapped folder, a srt
 without its seccomp helper, and one that confines nothing: each is caught before the agent starts,
 and the report names the probe."""
-import json, os, shutil, sys
+import json, os, shutil, socket, sys
 
 import mutate
 from world import BUILD, SRT, World, finish, ok, put
@@ -44,6 +44,22 @@ def mutations(w):
         "s['filesystem']['allowWrite'].append({'path': %r, 'literal': True}); reply['guest']['landlock'] = False" % (w.home + "/work"), {"P8"})
     out["file rules as a whole"] = ("s['filesystem']['disabled'] = True", {"P6", "P7", "P8", "P9"})
     return out
+
+
+def without(path):
+    return "s['filesystem']['denyRead'] = [e for e in s['filesystem']['denyRead'] if e['path'] != %r]" % path
+
+
+def unix_mutations(w):
+    """With "unix_sockets": "all" srt's own filter is gone, and the guest's namespaces and hidden directories stand in."""
+    return {
+        "the nested namespaces": ("reply['guest']['nest'] = False", {"P15", "P16"}),
+        "the private /tmp": (without("/tmp"), {"P10"}),
+        "hiding of /run": (without("/run"), {"P10"}),
+        "hiding of a directory with a socket": (without(os.path.dirname(w.service)), {"P10"}),
+        "a hidden directory, given back": (give_back(os.path.dirname(w.service)), {"P10"}),
+        "every read deny": ("s['filesystem']['denyRead'] = []", {"P6", "P7", "P10"}),
+    }
 
 
 def caught(w, name, edit, probes, policy, env=None, made=None):
@@ -146,6 +162,15 @@ def main():
     redundant(w, policy)
     for name, (edit, probes) in mutations(w).items():
         caught(w, name, edit, probes, policy)
+    listener = socket.socket(socket.AF_UNIX)
+    w.service = w.root + "/services/s"
+    os.makedirs(os.path.dirname(w.service), mode=0o700)
+    listener.bind(w.service)
+    listener.listen()
+    everything = w.policy("all.json", read={"deny": [w.denied, w.secret_place]}, unix_sockets="all")
+    control(w, everything)
+    for name, (edit, probes) in unix_mutations(w).items():
+        caught(w, name + ' (unix_sockets "all")', edit, probes, everything)
     swapped_folder(w, policy)
     damaged_srt(w, policy)
     w.close()
