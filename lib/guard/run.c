@@ -122,8 +122,10 @@ static int launch_or_refuse(oc_run *run, oc_error **err)
 	if (state == OC_LAUNCH_UNKNOWN)
 		return oc_refuse(err, "pin_mismatch", run->id, "open-conduit runs list",
 		                 "what became of the last attempt of this run is unknown, so it is not tried again");
-	if (state == OC_LAUNCH_AGAIN)
-		return oc_run_again(run, err);
+	if (state == OC_LAUNCH_AGAIN) {
+		rc = oc_verdict_require(run->store, run->plan, NULL, err);
+		return rc < 0 ? rc : oc_run_again(run, err);
+	}
 	if (!faccessat(run->dir, OC_GUARD_EXIT, F_OK, AT_SYMLINK_NOFOLLOW)) {
 		run->exited = true;
 		oc_run_pump(run);
@@ -135,7 +137,8 @@ static int launch_or_refuse(oc_run *run, oc_error **err)
 	if (!faccessat(run->dir, OC_GUARD_STARTED, F_OK, AT_SYMLINK_NOFOLLOW))
 		return oc_refuse(err, "run_lost", run->id, "open-conduit runs list",
 		                 "the guard of this run is gone after it started: let recovery settle what it left");
-	return oc_run_launch(run, err);
+	rc = oc_verdict_require(run->store, run->plan, NULL, err);
+	return rc < 0 ? rc : oc_run_launch(run, err);
 }
 
 int oc_run_begin(oc_run *run, oc_error **err)

@@ -107,23 +107,34 @@ static bool ended(oc_run *run)
 	return run->exited;
 }
 
+/* A guard that lives has another host now, or will: only one that is gone has lost its run. */
+static void connection_lost(oc_run *run, const oc_error *err)
+{
+	const char *because = err ? oc_error_message(err) : "it closed the connection";
+	oc_error *lost = NULL;
+	char fix[80];
+	pid_t pid;
+
+	if (oc_guard_alive(run->dir, OC_GUARD_INFO, &pid, NULL) == OC_ALIVE_YES)
+		oc_fail(&lost, OC_ECLOSED, 0, "run %s goes on without this host: its guard has another, or %s", run->id,
+		        because);
+	else
+		oc_refuse(&lost, "run_lost", run->id, oc_store_show_run(fix, run->id), "the guard is gone: %s",
+		          because);
+	oc_run_failed(run, lost);
+	oc_error_free(lost);
+}
+
 static void closed(struct oc_conn *conn OC_UNUSED, const oc_error *err, void *userdata)
 {
 	oc_run *run = userdata;
-	oc_error *lost = NULL;
-	char fix[80];
 
 	oc_run_enter(run);
 	oc_conn_free(oc_steal(run->conn));
-	if (ended(run)) {
+	if (ended(run))
 		oc_run_pump(run);
-	} else {
-		oc_refuse(&lost, "run_lost", run->id, oc_store_show_run(fix, run->id),
-		          "the connection to the guard was lost%s%s", err ? ": " : "",
-		          err ? oc_error_message(err) : "");
-		oc_run_failed(run, lost);
-		oc_error_free(lost);
-	}
+	else
+		connection_lost(run, err);
 	oc_run_leave(run);
 }
 
