@@ -8,6 +8,14 @@
 #include "base/json.h"
 #include "base/utf8.h"
 
+/* Defined here, so without the wrappers of the header. */
+#undef oc_fail
+#undef oc_refuse
+#undef oc_nomem
+#undef oc_error_make
+#undef oc_error_makef
+#undef oc_error_from_json
+
 #define TEXT_MAX  4096 /* of one text, escaped */
 #define CHAIN_MAX 64
 

@@ -40,4 +40,22 @@ void oc_error_append(oc_error **err, oc_error *more);
 json_t *oc_error_to_json(const oc_error *err);              /* new, or NULL when out of memory */
 int oc_error_from_json(oc_error **err, const json_t *json); /* the code stored */
 
+/* "Returns less than 0" is what every caller goes by: made true here, where a reader, the compiler and the analysers can
+ * see it.  A caller that passes 0 for a code fails too. */
+static inline int oc_error_code_of(int rc)
+{
+	return rc < 0 ? rc : OC_EFAILED;
+}
+static inline int oc_error_nomem(oc_error **err)
+{
+	oc_nomem(err);
+	return OC_ENOMEM;
+}
+#define oc_fail(...)            oc_error_code_of(oc_fail(__VA_ARGS__))
+#define oc_refuse(...)          oc_error_code_of(oc_refuse(__VA_ARGS__))
+#define oc_nomem(err)           oc_error_nomem(err)
+#define oc_error_make(...)      oc_error_code_of(oc_error_make(__VA_ARGS__))
+#define oc_error_makef(...)     oc_error_code_of(oc_error_makef(__VA_ARGS__))
+#define oc_error_from_json(...) oc_error_code_of(oc_error_from_json(__VA_ARGS__))
+
 #endif
