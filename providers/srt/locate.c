@@ -112,7 +112,7 @@ static bool take_executable(struct srt *srt, const char *path)
 /* A prefix that npm installed into, in any of its shapes. */
 static bool take_prefix(struct srt *srt, const char *prefix)
 {
-	static const char *const shapes[] = { "", "/node_modules/" PACKAGE, "/lib/node_modules/" PACKAGE };
+	static const char *const shapes[] = { "", ("/node_modules/" PACKAGE), ("/lib/node_modules/" PACKAGE) };
 	size_t i;
 
 	for (i = 0; i < SRT_COUNT(shapes); i++) {
