@@ -21,7 +21,7 @@
 static int take_lock(const oc_run *run, oc_error **err)
 {
 	int fd = openat(run->dir, OC_GUARD_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-	int rc = fd;
+	int rc;
 
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
 		return fd;
