@@ -61,7 +61,7 @@ static int check_reply(const json_t *reply, oc_error **err)
 		{ "landlock", OC_JSON_BOOL, true, NULL }, { "nest", OC_JSON_BOOL, true, NULL },
 		{ "deny_ipc", OC_JSON_BOOL, true, NULL }, { "deny_trace", OC_JSON_BOOL, true, NULL },
 		{ "unix", OC_JSON_BOOL, true, NULL },     { "filters", OC_JSON_INT, true, &filters },
-		{ "links", OC_JSON_ARRAY, false, NULL },
+		{ "links", OC_JSON_ARRAY, false, NULL },  { "hides", OC_JSON_STRINGS, false, NULL },
 	};
 	const struct oc_json_key proxy_keys[] = { { "variable", OC_JSON_STRING, true, &variable } };
 	int rc;

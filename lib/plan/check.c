@@ -272,7 +272,11 @@ static int check_guest(const json_t *guest, bool sandbox, oc_error **err)
 		return oc_plan_bad(err, "guest", "asks for hardening without being confined");
 	/* AF_UNIX takes the engine's own filter away: then the guest's namespaces or Landlock must stand in. */
 	if (local && !nest && !landlock)
-		return oc_plan_bad(err, "guest.unix", "needs nest or landlock");
+		return oc_refuse(err, "sandbox_unavailable", "guest.unix", "open-conduit doctor",
+		                 "unix sockets are allowed with neither namespaces of the guest's own nor Landlock");
+	if (confined && !nest && !ipc)
+		return oc_refuse(err, "sandbox_unavailable", "guest.deny_ipc", "open-conduit doctor",
+		                 "System V and POSIX IPC would be shared with the host");
 	rc = check_links(links, confined, err);
 	return rc < 0 ? rc : check_paths(writable, "guest.writable", err);
 }

@@ -185,6 +185,18 @@ static void denied_paths(struct probes *p)
 	}
 }
 
+/* Directories that the provider says it replaced by empty ones: each is a mount of the sandbox's own. */
+static void replaced_directories(struct probes *p)
+{
+	const json_t *hides = json_object_get(json_object_get(p->in->reply, "guest"), "hides"), *path;
+	size_t i;
+
+	json_array_foreach(hides, i, path)
+	{
+		path_probe(p, "P7", OC_PLAN_MOUNT_ROOT, json_string_value(path));
+	}
+}
+
 /* What the operator can't do the run can't either, and that is no fault of the sandbox. */
 static bool operator_may(const char *path, int mode)
 {
@@ -489,6 +501,7 @@ int oc_plan_probes(const struct oc_plan_input *in, const json_t *command, json_t
 	proxy(&p);
 	protected_paths(&p);
 	denied_paths(&p);
+	replaced_directories(&p);
 	unwritable_paths(&p);
 	readable_paths(&p);
 	visible_sockets(&p);

@@ -73,12 +73,13 @@ static long landlock_version(void)
 
 /* Without srt's filters ("all") the guest nests namespaces of its own, IPC among them; with them no
  * namespace can be made, so System V and POSIX IPC, shared with the host, are denied instead. */
-static json_t *guest_json(bool all, json_t *links)
+static json_t *guest_json(const struct settings *s)
 {
 	long version = landlock_version();
 
-	return json_pack("{s:b, s:b, s:b, s:b, s:b, s:i, s:O}", "landlock", version >= 1, "nest", all, "deny_ipc", !all,
-	                 "deny_trace", version < 6 && !all, "unix", all, "filters", all ? 0 : 2, "links", links);
+	return json_pack("{s:b, s:b, s:b, s:b, s:b, s:i, s:O, s:O}", "landlock", version >= 1, "nest", s->all,
+	                 "deny_ipc", !s->all, "deny_trace", version < 6 && !s->all, "unix", s->all, "filters",
+	                 s->all ? 0 : 2, "links", s->links, "hides", s->hides);
 }
 
 /* With a private address on the list clients have to use the proxy for it, which NO_PROXY forbids them. */
@@ -163,8 +164,8 @@ json_t *launch_plan(const struct srt *srt, const json_t *resolved, const char *g
 	}
 	if (check_dirs(resolved, live, r) == 0 && settings_make(srt, resolved, guest, live, &s, r) == 0) {
 		plan = json_pack("{s:o, s:o, s:o, s:o, s:{s:s}, s:o, s:o}", "identity", srt_identity(srt), "launch",
-		                 launch_json(srt, resolved, guest, live, s.text), "guest", guest_json(s.all, s.links),
-		                 "inherit", inherit_json(s.private_literal), "proxy", "variable", "HTTP_PROXY", "tools",
+		                 launch_json(srt, resolved, guest, live, s.text), "guest", guest_json(&s), "inherit",
+		                 inherit_json(s.private_literal), "proxy", "variable", "HTTP_PROXY", "tools",
 		                 srt_tools(srt, guest), "notes", notes_json(&s));
 		if (!plan)
 			no_memory(r);

@@ -182,6 +182,46 @@ static int lift_tmp(const char *live, struct hidden *hidden, struct refusal *r)
 	return 0;
 }
 
+static bool any_beneath(const struct list *paths, const char *dir)
+{
+	size_t i;
+
+	for (i = 0; i < paths->n; i++)
+		if (strcmp(paths->v[i], dir) != 0 && path_within(dir, paths->v[i]))
+			return true;
+	return false;
+}
+
+static bool lies_in_another(const struct list *paths, const char *dir)
+{
+	size_t i;
+
+	for (i = 0; i < paths->n; i++)
+		if (strcmp(paths->v[i], dir) != 0 && path_within(paths->v[i], dir))
+			return true;
+	return false;
+}
+
+/* The outermost denied directories with something beneath them that isn't: only a mount of the sandbox's own can do
+ * that, so the probes look for one.  Each denied entry may be denied once more; names that come later are not. */
+static json_t *hides_json(const struct hidden *hidden, const struct list *write)
+{
+	json_t *hides = json_array();
+	size_t i;
+
+	for (i = 0; hides && i < hidden->deny.n; i++) {
+		const char *dir = hidden->deny.v[i];
+
+		if (!lies_in_another(&hidden->deny, dir) &&
+		    (any_beneath(&hidden->allow, dir) || any_beneath(write, dir)) &&
+		    json_array_append_new(hides, json_string(dir)) < 0) {
+			json_decref(hides);
+			return NULL;
+		}
+	}
+	return hides;
+}
+
 int settings_make(const struct srt *srt, const json_t *resolved, const char *guest, const char *live,
                   struct settings *out, struct refusal *r)
 {
@@ -208,12 +248,13 @@ int settings_make(const struct srt *srt, const json_t *resolved, const char *gue
 		size_t i;
 
 		out->links = links_json(hidden.links);
+		out->hides = hides_json(&hidden, &write);
 		for (i = 0; !rc && i < hidden.notes.n; i++)
 			rc = list_add(&out->notes, hidden.notes.v[i]) ? 0 : no_memory(r);
 		settings = settings_json(srt, out->all, &network, filesystem_json(&hidden, &write, &readonly));
 		out->text = settings ? json_dumps(settings, JSON_COMPACT) : NULL;
 		out->private_literal = network.private_literal;
-		if (!out->text || !out->links)
+		if (!out->text || !out->links || !out->hides)
 			rc = no_memory(r);
 	}
 	list_free(&write);
@@ -229,4 +270,5 @@ void settings_clear(struct settings *s)
 	free(s->text);
 	list_free(&s->notes);
 	json_decref(s->links);
+	json_decref(s->hides);
 }

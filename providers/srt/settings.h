@@ -7,6 +7,7 @@
 struct settings {
 	char *text; /* srt's settings file */
 	json_t *links; /* path and target each, for the guest */
+	json_t *hides; /* directories that are an empty one of the sandbox's, with some entries given back */
 	struct list notes;
 	bool all; /* "unix_sockets": "all" */
 	bool private_literal;

@@ -53,7 +53,8 @@ def without(path):
 def unix_mutations(w):
     """With "unix_sockets": "all" srt's own filter is gone, and the guest's namespaces and hidden directories stand in."""
     return {
-        "the nested namespaces": ("reply['guest']['nest'] = False", {"P15", "P16"}),
+        "the nested namespaces": ("reply['guest']['nest'] = False", {"guest.deny_ipc"}),
+        "nested namespaces and Landlock": ("reply['guest'].update(nest=False, landlock=False, deny_ipc=True)", {"guest.unix"}),
         "the private /tmp": (without("/tmp"), {"P10"}),
         "hiding of /run": (without("/run"), {"P10"}),
         "hiding of a directory with a socket": (without(os.path.dirname(w.service)), {"P10"}),
