@@ -82,12 +82,13 @@ static bool known_type(uint8_t type)
 
 int oc_frame_next(struct oc_frame_reader *r, struct oc_frame *out)
 {
-	const unsigned char *p = r->data + r->taken;
+	const unsigned char *p;
 	size_t left = r->len - r->taken;
 	uint32_t len;
 
 	if (left < OC_FRAME_HEADER)
 		return 0;
+	p = r->data + r->taken; /* only now: before the first byte there is no data to point into */
 	len = get_u32(p);
 	if (len > OC_FRAME_MAX || !known_type(p[4]) || p[5] || p[6] || p[7])
 		return -EPROTO;
