@@ -26,8 +26,9 @@ def lines_of(test):
         return out if not bad or any(v == "not ok" for v, _ in tap) else out + ["not ok - %s (%s)" % (name, result)]
     if not counts:
         return ["%s - %s (%s)" % ("not ok" if bad else "ok", name, result)]
-    good = max(checks - bad, 0)
-    out = ["ok - %s, check %d of %d" % (name, n + 1, checks) for n in range(good)]
+    skipped = ["skip - %s: %s" % (name, reason) for reason in re.findall(r"^# skipped: (.*)$", text, re.M)]
+    good = max(checks - bad - len(skipped), 0)
+    out = skipped + ["ok - %s, check %d of %d" % (name, n + 1, checks) for n in range(good)]
     return out + ["not ok - %s (%s)" % (name, result)] * bad
 
 
