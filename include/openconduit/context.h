@@ -18,17 +18,21 @@ typedef void (*oc_log_fn)(int level, const char *line, void *userdata);
 
 /** Strings are copied.  Members added later read as zero, which means "as before". */
 typedef struct oc_context_options {
-	size_t size;             /**< sizeof(oc_context_options) */
-	const char *state_dir;   /**< NULL: $XDG_STATE_HOME/open-conduit, else ~/.local/state/open-conduit */
-	const char *config_dir;  /**< NULL: $XDG_CONFIG_HOME/open-conduit, else ~/.config/open-conduit; protected, not read */
+	size_t size;           /**< sizeof(oc_context_options) */
+	const char *state_dir; /**< NULL: $XDG_STATE_HOME/open-conduit, else ~/.local/state/open-conduit */
+	const char *
+	        config_dir; /**< NULL: $XDG_CONFIG_HOME/open-conduit, else ~/.config/open-conduit; protected, not read */
 	const char *libexec_dir; /**< where guard, guest and providers/ are; NULL: as installed */
 	oc_log_fn log;           /**< NULL: no logging */
 	void *log_userdata;
 	void (*log_userdata_free)(void *userdata); /**< called once, after the last log call; or NULL */
-	int32_t log_level;       /**< enum oc_log_level; 0: OC_LOG_WARNING */
-	uint32_t flags;          /**< must be 0 */
+	int32_t log_level;                         /**< enum oc_log_level; 0: OC_LOG_WARNING */
+	uint32_t flags;                            /**< must be 0 */
 } oc_context_options;
-#define OC_CONTEXT_OPTIONS_INIT { sizeof(oc_context_options), 0, 0, 0, 0, 0, 0, 0, 0 }
+#define OC_CONTEXT_OPTIONS_INIT                                                                                        \
+	{                                                                                                              \
+		sizeof(oc_context_options), 0, 0, 0, 0, 0, 0, 0, 0                                                     \
+	}
 
 /** Create a context.  Reads the environment once, here; makes no file.
  * @param options NULL for the defaults.

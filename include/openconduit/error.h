@@ -27,13 +27,13 @@ enum oc_code {
 /** Immutable: a code, an errno, and where it is a refusal a reason, a subject and a fix. */
 typedef struct oc_error oc_error;
 
-OC_API int oc_error_code(const oc_error *err);           /**< enum oc_code; OC_OK if NULL. */
-OC_API int oc_error_errno(const oc_error *err);          /**< errno, or 0. */
+OC_API int oc_error_code(const oc_error *err);  /**< enum oc_code; OC_OK if NULL. */
+OC_API int oc_error_errno(const oc_error *err); /**< errno, or 0. */
 /** Stable reason (openconduit-reasons(7)), or NULL.  Borrowed, as all below, until oc_error_free(). */
 OC_API const char *oc_error_reason(const oc_error *err);
-OC_API const char *oc_error_subject(const oc_error *err); /**< Path, host, socket, image, field or probe; or NULL. */
-OC_API const char *oc_error_message(const oc_error *err); /**< One sentence, no secrets; never NULL. */
-OC_API const char *oc_error_fix(const oc_error *err);     /**< What to paste, or NULL. */
+OC_API const char *oc_error_subject(const oc_error *err);  /**< Path, host, socket, image, field or probe; or NULL. */
+OC_API const char *oc_error_message(const oc_error *err);  /**< One sentence, no secrets; never NULL. */
+OC_API const char *oc_error_fix(const oc_error *err);      /**< What to paste, or NULL. */
 OC_API const oc_error *oc_error_next(const oc_error *err); /**< Further errors found at the same time, or NULL. */
 /** The record: {"reason","subject","message","fix","code","errno","more":[…]}; or NULL. */
 OC_API const char *oc_error_json(const oc_error *err);

@@ -19,7 +19,8 @@ OC_API const char *oc_plan_kind(const oc_plan *plan);   /**< "none" or "sandbox"
 /** Would it be allowed, by which rule, what line would allow it.
  * @param question "read", "write", "host" or "socket".  @param subject an absolute path, or HOST[:PORT].
  * @param json *new* text: {"question","subject","resolved","allowed","rule","allow_line"}. */
-OC_API OC_WARN_UNUSED int oc_plan_explain(const oc_plan *plan, const char *question, const char *subject, char **json, oc_error **err);
+OC_API OC_WARN_UNUSED int oc_plan_explain(const oc_plan *plan, const char *question, const char *subject, char **json,
+                                          oc_error **err);
 /** What differs: *new* text, [{"path","a","b"}…], empty when the digests are equal. */
 OC_API OC_WARN_UNUSED int oc_plan_diff(const oc_plan *a, const oc_plan *b, char **json, oc_error **err);
 

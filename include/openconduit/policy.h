@@ -17,7 +17,8 @@ typedef struct oc_policy oc_policy;
  * @param kind "none" (text NULL or "{}"), "sandbox"; "container" and "machine" are known and
  * refused with `sandbox_unavailable`.
  * @param text what the operator wrote; copied.  @param out *new*; oc_policy_free(). */
-OC_API OC_WARN_UNUSED int oc_policy_parse(const char *kind, const char *text, size_t len, oc_policy **out, oc_error **err);
+OC_API OC_WARN_UNUSED int oc_policy_parse(const char *kind, const char *text, size_t len, oc_policy **out,
+                                          oc_error **err);
 OC_API const char *oc_policy_kind(const oc_policy *policy); /**< Static. */
 OC_API const char *oc_policy_text(const oc_policy *policy); /**< As written.  Borrowed. */
 OC_API const char *oc_policy_json(const oc_policy *policy); /**< Normalised, canonical.  Borrowed. */

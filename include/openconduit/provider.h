@@ -24,7 +24,10 @@ typedef struct oc_provider_ops {
 	void (*inspect)(oc_call *call, void *userdata);
 	void (*cleanup)(oc_call *call, void *userdata);
 } oc_provider_ops;
-#define OC_PROVIDER_OPS_INIT { sizeof(oc_provider_ops), 0, 0, 0, 0, 0, 0, 0 }
+#define OC_PROVIDER_OPS_INIT                                                                                           \
+	{                                                                                                              \
+		sizeof(oc_provider_ops), 0, 0, 0, 0, 0, 0, 0                                                           \
+	}
 
 OC_API const char *oc_call_method(const oc_call *call); /**< Borrowed until answered. */
 OC_API const char *oc_call_params(const oc_call *call); /**< JSON text.  Borrowed until answered. */

@@ -29,13 +29,17 @@ typedef struct oc_run_ops {
 	int (*secret)(const char *name, char *value, size_t *len, void *userdata);
 	void (*userdata_free)(void *userdata); /**< Called once, after the last callback. */
 } oc_run_ops;
-#define OC_RUN_OPS_INIT { sizeof(oc_run_ops), 0, 0, 0, 0, 0, 0 }
+#define OC_RUN_OPS_INIT                                                                                                \
+	{                                                                                                              \
+		sizeof(oc_run_ops), 0, 0, 0, 0, 0, 0                                                                   \
+	}
 
 /** Launch a pinned run's guard, or connect to the one that is alive, after checking it against its
  * pin: pid, start time, boot id and digest (`pin_mismatch` names what differs; nothing is killed).
  * Output is delivered from the last acknowledged offset.
  * @param ops copied.  @param out *new*; oc_run_free(). */
-OC_API OC_WARN_UNUSED int oc_run_open(oc_store *store, const char *id, const oc_run_ops *ops, void *userdata, oc_run **out, oc_error **err);
+OC_API OC_WARN_UNUSED int oc_run_open(oc_store *store, const char *id, const oc_run_ops *ops, void *userdata,
+                                      oc_run **out, oc_error **err);
 /** Let a held guard execute; the digest must be the pin's.  Hands over secrets and inherited variables. */
 OC_API OC_WARN_UNUSED int oc_run_release(oc_run *run, const char *digest, oc_error **err);
 OC_API const char *oc_run_id(const oc_run *run); /**< Borrowed. */

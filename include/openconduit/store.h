@@ -29,7 +29,9 @@ OC_API OC_WARN_UNUSED int oc_store_run(oc_store *store, const char *id, char **j
  * @param fn called for each piece: stream 1 or 2; or 0, data NULL: `len` bytes are gone.
  * @return 1: there may be more, 0: at the end for now, or negative. */
 OC_API OC_WARN_UNUSED int oc_store_output(oc_store *store, const char *id, uint64_t *offset,
-	void (*fn)(int stream, uint64_t offset, const void *data, size_t len, void *userdata), void *userdata, oc_error **err);
+                                          void (*fn)(int stream, uint64_t offset, const void *data, size_t len,
+                                                     void *userdata),
+                                          void *userdata, oc_error **err);
 /** Walk every unfinished run under the recovery lock and settle what can be settled; adopts and
  * kills nothing that is alive and ours to adopt.  Safe to repeat.
  * @param json *new* text: [{"id","outcome","detail"}…], outcome one of "forgotten", "launchable",

@@ -10,7 +10,7 @@
 #define OPENCONDUIT_VISIBILITY_H
 
 #if defined(__GNUC__)
-#define OC_API __attribute__((visibility("default")))
+#define OC_API         __attribute__((visibility("default")))
 #define OC_WARN_UNUSED __attribute__((warn_unused_result))
 #else
 #define OC_API
@@ -19,7 +19,7 @@
 
 #ifdef __cplusplus
 #define OC_BEGIN_DECLS extern "C" {
-#define OC_END_DECLS }
+#define OC_END_DECLS   }
 #else
 #define OC_BEGIN_DECLS
 #define OC_END_DECLS

@@ -40,12 +40,12 @@ static int find_guest(oc_broker *broker, oc_error **err)
 	rc = fd < 0 ? -errno : oc_digest_fd(fd, broker->guest_digest);
 	if (rc < 0)
 		return oc_refuse(err, "sandbox_unavailable", broker->guest, "reinstall open-conduit",
-				 "the guest program can't be read: %s", strerror(-rc));
+		                 "the guest program can't be read: %s", strerror(-rc));
 	return 0;
 }
 
 static int new_broker(oc_store *store, const char *kind, const char *default_provider, const oc_broker_options *options,
-		      oc_broker **out, oc_error **err)
+                      oc_broker **out, oc_error **err)
 {
 	oc_broker_options o = OC_BROKER_OPTIONS_INIT;
 	oc_broker *broker;
@@ -54,7 +54,8 @@ static int new_broker(oc_store *store, const char *kind, const char *default_pro
 	if (!store || !out)
 		return oc_fail(err, OC_EINVAL, 0, "a broker needs a store and somewhere to be returned");
 	if (options && !oc_copy_sized(&o, sizeof(o), options))
-		return oc_fail(err, OC_EVERSION, 0, "oc_broker_options has a member set that this library does not know");
+		return oc_fail(err, OC_EVERSION, 0,
+		               "oc_broker_options has a member set that this library does not know");
 	if (o.flags)
 		return oc_fail(err, OC_EVERSION, 0, "oc_broker_options.flags must be 0");
 	broker = calloc(1, sizeof(*broker));
@@ -65,8 +66,8 @@ static int new_broker(oc_store *store, const char *kind, const char *default_pro
 	broker->kind = kind;
 	rc = find_guest(broker, err);
 	if (!rc && default_provider)
-		rc = oc_provider_new(broker->ctx, o.provider ? o.provider : default_provider, o.provider_dir, o.pass_env,
-				     &broker->provider, err);
+		rc = oc_provider_new(broker->ctx, o.provider ? o.provider : default_provider, o.provider_dir,
+		                     o.pass_env, &broker->provider, err);
 	if (!rc)
 		rc = collect_tools(broker, err);
 	if (rc < 0)
@@ -87,10 +88,10 @@ int oc_unsandboxed_broker_new(oc_store *store, const oc_broker_options *options,
 }
 
 int oc_container_broker_new(oc_store *store OC_UNUSED, const oc_broker_options *options OC_UNUSED,
-			    oc_broker **out OC_UNUSED, oc_error **err)
+                            oc_broker **out OC_UNUSED, oc_error **err)
 {
 	return oc_refuse(err, "sandbox_unavailable", "container", "use a process sandbox: --sandbox srt",
-			 "containers are known but not built yet");
+	                 "containers are known but not built yet");
 }
 
 /* {run}: state/live/<id>/run */
@@ -103,7 +104,7 @@ static char *run_directory(const char *state_dir, const char *run)
 }
 
 int oc_broker_resolve(oc_broker *broker, const struct oc_request_copy *request, oc_policy **policy, json_t **resolved,
-		      oc_error **err)
+                      oc_error **err)
 {
 	const oc_request *r = &request->request;
 	oc_cleanup(oc_freep) char *run_dir = NULL;
@@ -111,7 +112,8 @@ int oc_broker_resolve(oc_broker *broker, const struct oc_request_copy *request, 
 	oc_policy *parsed = NULL;
 	int rc;
 
-	rc = oc_policy_parse(broker->kind, r->policy ? r->policy : "{}", r->policy ? strlen(r->policy) : 2, &parsed, err);
+	rc = oc_policy_parse(broker->kind, r->policy ? r->policy : "{}", r->policy ? strlen(r->policy) : 2, &parsed,
+	                     err);
 	if (rc < 0)
 		return rc;
 	*resolved = NULL;
@@ -122,9 +124,15 @@ int oc_broker_resolve(oc_broker *broker, const struct oc_request_copy *request, 
 			return oc_nomem(err);
 		}
 		in = (struct oc_resolve_input){
-			.policy = parsed, .home = broker->ctx->home, .workspace = r->workspace, .run_dir = run_dir,
-			.state_dir = broker->ctx->state_dir, .config_dir = broker->ctx->config_dir,
-			.libexec_dir = broker->ctx->libexec_dir, .environ = broker->ctx->environ, .git = r->git,
+			.policy = parsed,
+			.home = broker->ctx->home,
+			.workspace = r->workspace,
+			.run_dir = run_dir,
+			.state_dir = broker->ctx->state_dir,
+			.config_dir = broker->ctx->config_dir,
+			.libexec_dir = broker->ctx->libexec_dir,
+			.environ = broker->ctx->environ,
+			.git = r->git,
 			.tools = &broker->tools,
 		};
 		rc = oc_resolve(&in, resolved, err);
@@ -136,8 +144,8 @@ int oc_broker_resolve(oc_broker *broker, const struct oc_request_copy *request, 
 	return rc;
 }
 
-int oc_broker_explain(oc_broker *broker, const oc_request *request, const char *question, const char *subject, char **json,
-		      oc_error **err)
+int oc_broker_explain(oc_broker *broker, const oc_request *request, const char *question, const char *subject,
+                      char **json, oc_error **err)
 {
 	oc_cleanup(oc_json_decrefp) json_t *resolved = NULL, *answer = NULL;
 	struct oc_request_copy copy;

@@ -15,8 +15,8 @@
 /* A request that outlives the call that brought it; `request` points into the rest. */
 struct oc_request_copy {
 	oc_request request;
-	struct oc_strv strings;        /* every scalar */
-	struct oc_strv lists[6];       /* argv env secrets need_hosts need_read need_write */
+	struct oc_strv strings;  /* every scalar */
+	struct oc_strv lists[6]; /* argv env secrets need_hosts need_read need_write */
 	char run[OC_RUN_ID_SIZE];
 };
 int oc_request_copy(struct oc_request_copy *copy, const oc_request *request, const char *kind, oc_error **err);
@@ -30,12 +30,12 @@ struct oc_broker {
 	struct oc_provider *provider; /* NULL for kind none */
 	struct oc_operation *operations;
 	char *guest, guest_digest[OC_DIGEST_SIZE];
-	struct oc_strv tools;         /* what decides, whatever the provider adds */
+	struct oc_strv tools; /* what decides, whatever the provider adds */
 };
 
 /* Policy and needs against this machine; no provider is asked. */
 int oc_broker_resolve(oc_broker *broker, const struct oc_request_copy *request, oc_policy **policy, json_t **resolved,
-		      oc_error **err);
+                      oc_error **err);
 
 /* The key under which the verdict on a plan's provider is kept: provider, its digest, its engine's identity, boot. */
 int oc_verdict_key(const json_t *provider, struct oc_buf *key, oc_error **err);

@@ -7,7 +7,7 @@
 #include "base/path.h"
 #include "broker/broker.h"
 
-#define PLAN_TIMEOUT_MS 30000
+#define PLAN_TIMEOUT_MS  30000
 #define CHECK_TIMEOUT_MS 120000
 
 struct oc_operation {
@@ -86,7 +86,8 @@ static int needs_of(const oc_request *r, json_t **out, oc_error **err)
 			return oc_nomem(err);
 		for (const char *const *s = lists[i].list; s && *s; s++)
 			if (!oc_json_append(array, json_string(*s)))
-				return oc_fail(err, OC_EINVAL, 0, "request.need_%s holds what is not UTF-8", lists[i].name);
+				return oc_fail(err, OC_EINVAL, 0, "request.need_%s holds what is not UTF-8",
+				               lists[i].name);
 	}
 	*out = oc_steal(needs);
 	return 0;
@@ -111,9 +112,17 @@ static int build(struct oc_operation *op, const json_t *reply, oc_plan **plan, o
 	oc_broker *broker = op->broker;
 	oc_cleanup(oc_json_decrefp) json_t *provider = NULL;
 	struct oc_plan_input in = {
-		.request = &op->request.request, .kind = broker->kind, .run = op->request.run, .policy = op->policy,
-		.resolved = op->resolved, .reply = reply, .guest = broker->guest, .guest_digest = broker->guest_digest,
-		.state_dir = broker->ctx->state_dir, .home = broker->ctx->home, .environ = broker->ctx->environ,
+		.request = &op->request.request,
+		.kind = broker->kind,
+		.run = op->request.run,
+		.policy = op->policy,
+		.resolved = op->resolved,
+		.reply = reply,
+		.guest = broker->guest,
+		.guest_digest = broker->guest_digest,
+		.state_dir = broker->ctx->state_dir,
+		.home = broker->ctx->home,
+		.environ = broker->ctx->environ,
 	};
 	int rc;
 
@@ -163,7 +172,8 @@ static int ask_plan(struct oc_operation *op, oc_error **err)
 	    !oc_json_set(params, "resolved", json_incref(op->resolved)) ||
 	    !oc_json_set_string(params, "guest", op->broker->guest) || !oc_json_set_string(params, "live", live.data))
 		return oc_nomem(err);
-	return oc_provider_call(op->broker->provider, "plan", oc_steal(params), PLAN_TIMEOUT_MS, plan_answered, op, err);
+	return oc_provider_call(op->broker->provider, "plan", oc_steal(params), PLAN_TIMEOUT_MS, plan_answered, op,
+	                        err);
 }
 
 static int prepare_plan(struct oc_operation *op, oc_error **err)
@@ -237,8 +247,7 @@ static int judge(oc_broker *broker, const json_t *reply, json_t **out, oc_error 
 	int rc;
 
 	oc_buf_init(&key, OC_JSON_MAX);
-	json_array_foreach(checks, i, check)
-		ok = ok && json_is_true(json_object_get(check, "ok"));
+	json_array_foreach(checks, i, check) ok = ok && json_is_true(json_object_get(check, "ok"));
 	if (!identity || !oc_json_set(whole, "ok", json_boolean(ok)) ||
 	    !oc_json_set(whole, "provider", json_incref(identity)) ||
 	    !oc_json_set(whole, "checks", checks ? json_incref(checks) : json_array()))
@@ -281,7 +290,8 @@ static int ask_check(struct oc_operation *op, oc_error **err)
 	if (!live || !oc_json_set_string(params, "state_dir", ctx->state_dir) ||
 	    !oc_json_set_string(params, "guest", op->broker->guest) || !oc_json_set_string(params, "live_dir", live))
 		return oc_nomem(err);
-	return oc_provider_call(op->broker->provider, "check", oc_steal(params), CHECK_TIMEOUT_MS, check_answered, op, err);
+	return oc_provider_call(op->broker->provider, "check", oc_steal(params), CHECK_TIMEOUT_MS, check_answered, op,
+	                        err);
 }
 
 int oc_broker_check(oc_broker *broker, oc_check_fn fn, void *userdata, oc_error **err)
@@ -299,7 +309,7 @@ int oc_broker_check(oc_broker *broker, oc_check_fn fn, void *userdata, oc_error 
 	op->checked = fn;
 	op->userdata = userdata;
 	rc = broker->provider ? ask_check(op, err)
-			      : oc_loop_add_timer(broker->ctx->loop, 0, check_soon, op, &op->soon, err);
+	                      : oc_loop_add_timer(broker->ctx->loop, 0, check_soon, op, &op->soon, err);
 	if (rc < 0) {
 		unlink_operation(op);
 		operation_free(op);

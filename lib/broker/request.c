@@ -6,7 +6,7 @@
 #include "base/utf8.h"
 #include "broker/broker.h"
 
-#define LIST_MAX 8192
+#define LIST_MAX   8192
 #define STRING_MAX (1u << 20)
 
 /* Copy one scalar and point the request at the copy. */
@@ -21,7 +21,7 @@ static int keep(struct oc_request_copy *copy, const char **member, const char *n
 		return oc_fail(err, OC_ELIMIT, 0, "request.%s is longer than 1 MiB", name);
 	if (!oc_utf8_valid(*member, n))
 		return oc_refuse(err, "sandbox_config", name, "use a name that is UTF-8",
-				 "request.%s is not UTF-8, so no plan can name it", name);
+		                 "request.%s is not UTF-8, so no plan can name it", name);
 	if (oc_strv_add(&copy->strings, *member) < 0)
 		return oc_nomem(err);
 	*member = copy->strings.v[copy->strings.n - 1];
@@ -36,8 +36,8 @@ static int keep_list(struct oc_strv *list, const char *const **member, const cha
 
 		if (rc < 0)
 			return rc == OC_ENOMEM ? oc_nomem(err)
-					       : oc_fail(err, OC_ELIMIT, 0, "request.%s has more than %d entries", name,
-							 LIST_MAX);
+			                       : oc_fail(err, OC_ELIMIT, 0, "request.%s has more than %d entries", name,
+			                                 LIST_MAX);
 	}
 	*member = (const char *const *)list->v;
 	return 0;
@@ -83,15 +83,16 @@ static int copy_members(struct oc_request_copy *copy, oc_error **err)
 	struct {
 		const char **member, *name;
 	} scalars[] = {
-		{ &r->work, "work" }, { &r->binding, "binding" }, { &r->policy, "policy" },
+		{ &r->work, "work" },           { &r->binding, "binding" }, { &r->policy, "policy" },
 		{ &r->workspace, "workspace" }, { &r->cwd, "cwd" },
 	};
 	struct {
 		const char *const **member;
 		const char *name;
 	} lists[] = {
-		{ &r->argv, "argv" }, { &r->env, "env" }, { &r->secrets, "secrets" },
-		{ &r->need_hosts, "need_hosts" }, { &r->need_read, "need_read" }, { &r->need_write, "need_write" },
+		{ &r->argv, "argv" },           { &r->env, "env" },
+		{ &r->secrets, "secrets" },     { &r->need_hosts, "need_hosts" },
+		{ &r->need_read, "need_read" }, { &r->need_write, "need_write" },
 	};
 	int rc = 0;
 

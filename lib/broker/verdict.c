@@ -30,14 +30,15 @@ static int red(const char *provider, const char *text, oc_error **err)
 
 	if (rc < 0)
 		return rc;
-	json_array_foreach(json_object_get(checks, "checks"), i, check) {
+	json_array_foreach(json_object_get(checks, "checks"), i, check)
+	{
 		const char *detail = oc_json_text(check, "detail"), *fix = oc_json_text(check, "fix");
 
 		if (json_is_true(json_object_get(check, "ok")))
 			continue;
 		one = NULL;
 		oc_refuse(&one, "sandbox_unavailable", oc_json_text(check, "id"), fix ? fix : "open-conduit doctor",
-			  "a check of provider %s is failing: %s", provider, detail ? detail : "no detail given");
+		          "a check of provider %s is failing: %s", provider, detail ? detail : "no detail given");
 		if (all)
 			oc_error_append(&all, one);
 		else
@@ -45,7 +46,7 @@ static int red(const char *provider, const char *text, oc_error **err)
 	}
 	if (!all)
 		return oc_refuse(err, "sandbox_unavailable", provider, "open-conduit doctor",
-				 "the checks of provider %s are red", provider);
+		                 "the checks of provider %s are red", provider);
 	if (err)
 		*err = all;
 	else
@@ -79,5 +80,5 @@ int oc_verdict_require(oc_store *store, const oc_plan *plan, bool *missing, oc_e
 		return 0;
 	}
 	return oc_refuse(err, "sandbox_unavailable", name, "open-conduit doctor",
-			 "provider %s has not been checked since it, its engine or this boot changed", name);
+	                 "provider %s has not been checked since it, its engine or this boot changed", name);
 }

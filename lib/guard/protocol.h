@@ -5,18 +5,18 @@
 
 #include "base/json.h"
 
-#define OC_GUARD_SOCKET "guard.sock"
-#define OC_GUARD_INFO "guard.json"
-#define OC_GUARD_LOCK "lock"
-#define OC_GUARD_PLAN "plan.json"
-#define OC_GUARD_STARTED "started"
-#define OC_GUARD_PROVED "proved"
-#define OC_GUARD_EXIT "exit.json"
-#define OC_GUARD_JOURNAL "journal"
-#define OC_GUARD_ENV_MARK "OPEN_CONDUIT_RUN" /* in the environment of everything a guard starts on the host */
-#define OC_JOURNAL_SEGMENT (4u << 20)
+#define OC_GUARD_SOCKET     "guard.sock"
+#define OC_GUARD_INFO       "guard.json"
+#define OC_GUARD_LOCK       "lock"
+#define OC_GUARD_PLAN       "plan.json"
+#define OC_GUARD_STARTED    "started"
+#define OC_GUARD_PROVED     "proved"
+#define OC_GUARD_EXIT       "exit.json"
+#define OC_GUARD_JOURNAL    "journal"
+#define OC_GUARD_ENV_MARK   "OPEN_CONDUIT_RUN" /* in the environment of everything a guard starts on the host */
+#define OC_JOURNAL_SEGMENT  (4u << 20)
 #define OC_JOURNAL_SEGMENTS 16u
-#define OC_STDIN_CHUNK 32768u
+#define OC_STDIN_CHUNK      32768u
 
 /* Read records at *position from runs/<id>/journal (a directory descriptor of runs/<id>).  Calls fn for each;
  * stream 0 means `len` bytes are gone.  At most `budget` payload bytes.  1: there may be more; 0: at the end

@@ -24,17 +24,17 @@ struct oc_run {
 	oc_plan *plan;
 	oc_run_ops ops;
 	void *userdata;
-	int dir;                      /* runs/<id> */
+	int dir; /* runs/<id> */
 	struct oc_conn *conn;
 	struct oc_source *guard_exit; /* the launcher process, until the guard listens */
 	struct oc_source *guard_log;
 	int guard_log_fd;
-	struct oc_buf guard_error;    /* what a failing guard printed */
-	struct oc_source *pump;       /* output is read in turns, so that no dispatch is long */
-	struct oc_source *retry;      /* stdin that the guard had no room for */
-	uint64_t read_to;             /* journal position delivered */
+	struct oc_buf guard_error; /* what a failing guard printed */
+	struct oc_source *pump;    /* output is read in turns, so that no dispatch is long */
+	struct oc_source *retry;   /* stdin that the guard had no room for */
+	uint64_t read_to;          /* journal position delivered */
 	bool exited, over, auto_release, releasing;
-	struct oc_buf input;          /* stdin not yet accepted; input_at is its offset */
+	struct oc_buf input; /* stdin not yet accepted; input_at is its offset */
 	uint64_t input_at;
 	bool input_busy, input_end, input_ended;
 	unsigned depth;

@@ -4,7 +4,7 @@
 #include "guard/run.h"
 
 #define STDIN_TIMEOUT_MS 60000
-#define RETRY_MS 20
+#define RETRY_MS         20
 
 static void again(void *userdata)
 {
@@ -47,8 +47,8 @@ static void ended(const json_t *reply OC_UNUSED, const oc_error *err OC_UNUSED, 
 static void send_end(oc_run *run)
 {
 	run->input_ended = true;
-	(void)oc_conn_call(run->conn, "stdin_end", json_pack("{s:I}", "offset", (json_int_t)run->input_at), STDIN_TIMEOUT_MS,
-			   ended, run, NULL);
+	(void)oc_conn_call(run->conn, "stdin_end", json_pack("{s:I}", "offset", (json_int_t)run->input_at),
+	                   STDIN_TIMEOUT_MS, ended, run, NULL);
 }
 
 void oc_run_feed(oc_run *run)
@@ -68,8 +68,9 @@ void oc_run_feed(oc_run *run)
 		later(run);
 		return;
 	}
-	run->input_busy = oc_conn_call(run->conn, "stdin", json_pack("{s:I,s:s}", "offset", (json_int_t)run->input_at, "data", text),
-				       STDIN_TIMEOUT_MS, accepted, run, NULL) >= 0;
+	run->input_busy = oc_conn_call(run->conn, "stdin",
+	                               json_pack("{s:I,s:s}", "offset", (json_int_t)run->input_at, "data", text),
+	                               STDIN_TIMEOUT_MS, accepted, run, NULL) >= 0;
 	if (!run->input_busy)
 		later(run);
 }

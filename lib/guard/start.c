@@ -96,7 +96,7 @@ static void planned(oc_plan *plan, const oc_error *failure, void *userdata)
 }
 
 int oc_broker_start(oc_broker *broker, const oc_request *request, const oc_run_ops *ops, void *userdata, oc_run **out,
-		    oc_error **err)
+                    oc_error **err)
 {
 	struct oc_request_copy copy;
 	struct start *start;

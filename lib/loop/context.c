@@ -56,7 +56,8 @@ static int find_home(oc_context *ctx, oc_error **err)
 	struct passwd record, *found = NULL;
 
 	if (!home || !oc_path_clean(home)) {
-		if (getpwuid_r(getuid(), &record, text, sizeof(text), &found) || !found || !oc_path_clean(found->pw_dir))
+		if (getpwuid_r(getuid(), &record, text, sizeof(text), &found) || !found ||
+		    !oc_path_clean(found->pw_dir))
 			return oc_fail(err, OC_EINVAL, 0, "no home directory: HOME is not an absolute, clean path");
 		home = found->pw_dir;
 	}
@@ -66,7 +67,7 @@ static int find_home(oc_context *ctx, oc_error **err)
 
 /* given, else $variable/open-conduit, else ~/fallback/open-conduit */
 static int find_dir(oc_context *ctx, const char *given, const char *variable, const char *fallback, char **out,
-		    oc_error **err)
+                    oc_error **err)
 {
 	const char *base = variable ? oc_context_getenv(ctx, variable) : NULL;
 	oc_cleanup(oc_freep) char *joined = NULL;
@@ -98,7 +99,8 @@ static int find_dirs(oc_context *ctx, const oc_context_options *o, oc_error **er
 	if (!rc)
 		rc = find_dir(ctx, o->config_dir, "XDG_CONFIG_HOME", ".config", &ctx->config_dir, err);
 	if (!rc)
-		rc = find_dir(ctx, o->libexec_dir ? o->libexec_dir : OC_LIBEXEC_DIR, NULL, NULL, &ctx->libexec_dir, err);
+		rc = find_dir(ctx, o->libexec_dir ? o->libexec_dir : OC_LIBEXEC_DIR, NULL, NULL, &ctx->libexec_dir,
+		              err);
 	return rc;
 }
 
@@ -111,7 +113,8 @@ int oc_context_new(const oc_context_options *options, oc_context **out, oc_error
 	if (!out)
 		return oc_fail(err, OC_EINVAL, 0, "oc_context_new: out is NULL");
 	if (options && !oc_copy_sized(&o, sizeof(o), options))
-		return oc_fail(err, OC_EVERSION, 0, "oc_context_options has a member set that this library does not know");
+		return oc_fail(err, OC_EVERSION, 0,
+		               "oc_context_options has a member set that this library does not know");
 	if (o.flags)
 		return oc_fail(err, OC_EVERSION, 0, "oc_context_options.flags must be 0");
 	ctx = calloc(1, sizeof(*ctx));

@@ -9,7 +9,6 @@
 #include "base/json.h"
 #include "base/sha256.h"
 
-
 struct oc_plan {
 	json_t *json;
 	char *text; /* canonical */

@@ -12,15 +12,24 @@ struct net {
 };
 
 static const struct net nets4[] = {
-	{ { 100, 100, 100, 200 }, 32, OC_ADDRESS_METADATA }, { { 168, 63, 129, 16 }, 32, OC_ADDRESS_METADATA },
-	{ { 192, 0, 0, 192 }, 32, OC_ADDRESS_METADATA },     { { 169, 254, 169, 254 }, 32, OC_ADDRESS_METADATA },
-	{ { 127 }, 8, OC_ADDRESS_LOOPBACK },		     { { 169, 254 }, 16, OC_ADDRESS_LINK_LOCAL },
-	{ { 0 }, 8, OC_ADDRESS_SPECIAL },		     { { 224 }, 4, OC_ADDRESS_SPECIAL },
-	{ { 240 }, 4, OC_ADDRESS_SPECIAL },		     { { 10 }, 8, OC_ADDRESS_PRIVATE },
-	{ { 100, 64 }, 10, OC_ADDRESS_PRIVATE },	     { { 172, 16 }, 12, OC_ADDRESS_PRIVATE },
-	{ { 192, 0, 0 }, 24, OC_ADDRESS_PRIVATE },	     { { 192, 0, 2 }, 24, OC_ADDRESS_PRIVATE },
-	{ { 192, 168 }, 16, OC_ADDRESS_PRIVATE },	     { { 198, 18 }, 15, OC_ADDRESS_PRIVATE },
-	{ { 198, 51, 100 }, 24, OC_ADDRESS_PRIVATE },	     { { 203, 0, 113 }, 24, OC_ADDRESS_PRIVATE },
+	{ { 100, 100, 100, 200 }, 32, OC_ADDRESS_METADATA },
+	{ { 168, 63, 129, 16 }, 32, OC_ADDRESS_METADATA },
+	{ { 192, 0, 0, 192 }, 32, OC_ADDRESS_METADATA },
+	{ { 169, 254, 169, 254 }, 32, OC_ADDRESS_METADATA },
+	{ { 127 }, 8, OC_ADDRESS_LOOPBACK },
+	{ { 169, 254 }, 16, OC_ADDRESS_LINK_LOCAL },
+	{ { 0 }, 8, OC_ADDRESS_SPECIAL },
+	{ { 224 }, 4, OC_ADDRESS_SPECIAL },
+	{ { 240 }, 4, OC_ADDRESS_SPECIAL },
+	{ { 10 }, 8, OC_ADDRESS_PRIVATE },
+	{ { 100, 64 }, 10, OC_ADDRESS_PRIVATE },
+	{ { 172, 16 }, 12, OC_ADDRESS_PRIVATE },
+	{ { 192, 0, 0 }, 24, OC_ADDRESS_PRIVATE },
+	{ { 192, 0, 2 }, 24, OC_ADDRESS_PRIVATE },
+	{ { 192, 168 }, 16, OC_ADDRESS_PRIVATE },
+	{ { 198, 18 }, 15, OC_ADDRESS_PRIVATE },
+	{ { 198, 51, 100 }, 24, OC_ADDRESS_PRIVATE },
+	{ { 203, 0, 113 }, 24, OC_ADDRESS_PRIVATE },
 };
 
 static const struct net nets6[] = {

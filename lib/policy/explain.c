@@ -47,14 +47,15 @@ static int ask_path(const json_t *resolved, const char *question, const char *su
 	int rc;
 
 	if (!toolbelt && (subject[0] != '/' || !oc_path_clean(subject)))
-		return oc_fail(err, OC_EINVAL, 0, "\"%.200s\" is no absolute path without ., .. and a slash at its end", subject);
+		return oc_fail(err, OC_EINVAL, 0, "\"%.200s\" is no absolute path without ., .. and a slash at its end",
+		               subject);
 	oc_strv_init(&links, 64);
 	rc = toolbelt ? ((a->resolved = strdup(subject)) ? 0 : -ENOMEM)
-		      : oc_policy_walk(subject, &a->resolved, &missing, &links);
+	              : oc_policy_walk(subject, &a->resolved, &missing, &links);
 	if (rc < 0) {
 		oc_strv_free(&links);
 		return rc == -ENOMEM ? oc_nomem(err)
-				     : oc_fail(err, OC_EINVAL, -rc, "\"%.200s\" can't be resolved", subject);
+		                     : oc_fail(err, OC_EINVAL, -rc, "\"%.200s\" can't be resolved", subject);
 	}
 	if (*question == 'r') {
 		a->verdict = through(resolved, &links, oc_resolved_read(resolved, a->resolved));
@@ -66,7 +67,8 @@ static int ask_path(const json_t *resolved, const char *question, const char *su
 		a->line = write_line(a->resolved, &read);
 	} else {
 		a->verdict = through(resolved, &links, oc_resolved_socket(resolved, a->resolved));
-		a->line = oc_policy_quote("\"sockets\": [", a->resolved, toolbelt ? "]" : "], \"unix_sockets\": \"all\"");
+		a->line =
+		        oc_policy_quote("\"sockets\": [", a->resolved, toolbelt ? "]" : "], \"unix_sockets\": \"all\"");
 	}
 	oc_strv_free(&links);
 	return a->line ? 0 : oc_nomem(err);
@@ -110,7 +112,8 @@ static int ask(const json_t *resolved, const char *question, const char *subject
 	for (size_t i = 0; i < OC_COUNT(questions); i++)
 		if (strcmp(question, questions[i]) == 0)
 			return ask_path(resolved, question, subject, a, err);
-	return oc_fail(err, OC_EINVAL, 0, "there is no question \"%.64s\"; there are read, write, host and socket", question);
+	return oc_fail(err, OC_EINVAL, 0, "there is no question \"%.64s\"; there are read, write, host and socket",
+	               question);
 }
 
 static void answer_free(struct answer *a)
@@ -127,9 +130,9 @@ int oc_resolved_explain(const json_t *resolved, const char *question, const char
 	if (rc == 0) {
 		bool offer = a.line && !a.verdict.allowed && !denies_fixed(&a.verdict);
 
-		*out = json_pack("{s:s, s:s, s:s, s:b, s:s?, s:s?}", "question", question, "subject", subject, "resolved",
-				 a.resolved, "allowed", (int)a.verdict.allowed, "rule", a.verdict.rule, "allow_line",
-				 offer ? a.line : NULL);
+		*out = json_pack("{s:s, s:s, s:s, s:b, s:s?, s:s?}", "question", question, "subject", subject,
+		                 "resolved", a.resolved, "allowed", (int)a.verdict.allowed, "rule", a.verdict.rule,
+		                 "allow_line", offer ? a.line : NULL);
 		if (!*out)
 			rc = oc_nomem(err);
 	}
@@ -147,9 +150,9 @@ static void need(struct oc_violations *bad, const json_t *resolved, const char *
 		oc_error_free(e);
 	} else if (!a.verdict.allowed) {
 		oc_violate(bad, "sandbox_denied", subject, denies_fixed(&a.verdict) ? NULL : a.line,
-			   "the run needs to %s %s, which the policy does not grant%s%s",
-			   strcmp(question, "host") == 0 ? "reach" : question, subject, a.verdict.rule ? ": " : "",
-			   a.verdict.rule ? a.verdict.rule : "");
+		           "the run needs to %s %s, which the policy does not grant%s%s",
+		           strcmp(question, "host") == 0 ? "reach" : question, subject, a.verdict.rule ? ": " : "",
+		           a.verdict.rule ? a.verdict.rule : "");
 	}
 	answer_free(&a);
 }
@@ -162,7 +165,7 @@ static char *need_path(const json_t *resolved, const char *text)
 	if (oc_policy_path_check(text, &fix))
 		return strdup(text); /* ask() says what is wrong */
 	return oc_policy_path_expand(text, oc_json_text(resolved, "home"), oc_json_text(resolved, "workspace"),
-				     oc_json_text(resolved, "run_dir"));
+	                             oc_json_text(resolved, "run_dir"));
 }
 
 int oc_resolved_needs(const json_t *resolved, const json_t *needs, oc_error **err)
@@ -173,13 +176,14 @@ int oc_resolved_needs(const json_t *resolved, const json_t *needs, oc_error **er
 	size_t i;
 
 	for (size_t k = 0; k < OC_COUNT(lists); k++)
-		json_array_foreach(json_object_get(needs, lists[k][0]), i, item) {
+		json_array_foreach(json_object_get(needs, lists[k][0]), i, item)
+		{
 			const char *text = json_string_value(item);
 			oc_cleanup(oc_freep) char *path = NULL;
 
 			if (!text) {
 				oc_violate(&bad, "sandbox_config", lists[k][0], NULL, "needs.%s[%zu] is no string",
-					   lists[k][0], i);
+				           lists[k][0], i);
 				continue;
 			}
 			path = k == 0 ? strdup(text) : need_path(resolved, text);

@@ -61,7 +61,8 @@ static void outside(struct oc_resolving *r, const struct oc_grant *g, const char
 {
 	if (oc_path_within(repository, g->place.path))
 		oc_violate(&r->bad, "sandbox_denied", g->place.path, "grant the working tree instead",
-			   "%s grants %s (%s), which lies in the git directory %s", g->rule, g->place.path, g->as, repository);
+		           "%s grants %s (%s), which lies in the git directory %s", g->rule, g->place.path, g->as,
+		           repository);
 }
 
 /* One line of text that names a directory, relative to `base`; its real path or NULL (told where it matters). */
@@ -139,8 +140,8 @@ static void look(struct oc_resolving *r, const struct oc_grant *g, const char *d
 			refuse_git(r, dot, "mend or remove it", "is no file that names a git directory");
 	} else if (grant_over(r, dot)) {
 		refuse_git(r, dot, "put a real directory, or a .git file, in its place",
-			   S_ISLNK(st.st_mode) ? "is a link, which a run could replace"
-					       : "is neither a directory nor a file");
+		           S_ISLNK(st.st_mode) ? "is a link, which a run could replace"
+		                               : "is neither a directory nor a file");
 	}
 }
 
@@ -209,7 +210,7 @@ static void refuse_part(struct oc_resolving *r, const char *path, const char *fi
 		oc_violations_nomem(&r->bad);
 	else
 		oc_violate(&r->bad, "sandbox_workspace", path, text.data ? text.data : "make the clone anew",
-			   "the workspace is no clone of ours: %s %s", path, why);
+		           "the workspace is no clone of ours: %s %s", path, why);
 	oc_buf_free(&text);
 }
 
@@ -252,8 +253,9 @@ static void check_clone(struct oc_resolving *r)
 			read_only(r, path);
 	}
 	if (grant_over(r, git) && lstat(git, &st) == 0 &&
-	    !oc_json_set(r->out, "git", json_pack("{s:s, s:s, s:o, s:o}", "path", git, "mode", "clone", "dev",
-						  oc_policy_id(st.st_dev), "ino", oc_policy_id(st.st_ino))))
+	    !oc_json_set(r->out, "git",
+	                 json_pack("{s:s, s:s, s:o, s:o}", "path", git, "mode", "clone", "dev", oc_policy_id(st.st_dev),
+	                           "ino", oc_policy_id(st.st_ino))))
 		oc_violations_nomem(&r->bad);
 }
 

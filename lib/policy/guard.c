@@ -18,8 +18,8 @@ static void emit_protected(struct oc_resolving *r, const char *path, const char 
 {
 	if (!oc_resolving_utf8(r, what, path) || oc_resolving_listed(r, "protected", path))
 		return;
-	oc_resolving_emit(r, "protected", json_pack("{s:s, s:s, s:b, s:b}", "path", path, "what", what, "exists", exists,
-						    "dir", dir));
+	oc_resolving_emit(r, "protected",
+	                  json_pack("{s:s, s:s, s:b, s:b}", "path", path, "what", what, "exists", exists, "dir", dir));
 }
 
 static void protect(struct oc_resolving *r, const char *path, const char *what)
@@ -49,7 +49,7 @@ static void protect(struct oc_resolving *r, const char *path, const char *what)
 	oc_strv_init(&aliases, 1000);
 	if (oc_place_aliases(place, &r->mounts, &aliases))
 		oc_violate(&r->bad, "sandbox_denied", place->path, "unmount the copies of it",
-			   "%s is mounted in more than a thousand places", place->path);
+		           "%s is mounted in more than a thousand places", place->path);
 	for (size_t i = 0; i < aliases.n; i++)
 		emit_protected(r, aliases.v[i], what, true, place->dir);
 	oc_strv_free(&aliases);
@@ -75,7 +75,7 @@ void oc_resolve_protected(struct oc_resolving *r)
 		protect(r, own, "claude");
 	else if (own && own[0])
 		oc_violate(&r->bad, "sandbox_denied", "CLAUDE_CONFIG_DIR", "export CLAUDE_CONFIG_DIR=/absolute/path",
-			   "your own CLAUDE_CONFIG_DIR is not absolute, so what it names can't be protected");
+		           "your own CLAUDE_CONFIG_DIR is not absolute, so what it names can't be protected");
 }
 
 /* What the host itself hands to a run: the workspace it made inside its own state. */
@@ -94,9 +94,9 @@ void oc_resolve_guard_grants(struct oc_resolving *r)
 			if (is_own(r, p, g->place.path) || !oc_place_overlap(&g->place, &p->place))
 				continue;
 			oc_violate(&r->bad, "sandbox_denied", g->place.path,
-				   "grant a directory that neither holds it nor lies in it",
-				   "%s grants %s (%s), which reaches into the protected %s %s", g->rule, g->place.path,
-				   g->as, p->what, p->place.path);
+			           "grant a directory that neither holds it nor lies in it",
+			           "%s grants %s (%s), which reaches into the protected %s %s", g->rule, g->place.path,
+			           g->as, p->what, p->place.path);
 		}
 }
 
@@ -118,7 +118,7 @@ bool oc_resolve_guard_path(struct oc_resolving *r, const char *rule, const char 
 			continue;
 		hit = true;
 		oc_violate(&r->bad, "sandbox_denied", real, "remove it from the policy",
-			   "%s names %s, which lies in the protected %s %s", rule, real, p->what, p->place.path);
+		           "%s names %s, which lies in the protected %s %s", rule, real, p->what, p->place.path);
 	}
 	oc_place_free(&place);
 	return hit;
@@ -149,8 +149,8 @@ static void refuse_writable(struct oc_violations *bad, const char *tool, const c
 	    oc_shell_quote(&fix, at))
 		oc_violations_nomem(bad);
 	else
-		oc_violate(bad, "sandbox_denied", tool, fix.data, "%s decides how programs of yours run, and %s %s", tool, at,
-			   why);
+		oc_violate(bad, "sandbox_denied", tool, fix.data, "%s decides how programs of yours run, and %s %s",
+		           tool, at, why);
 	oc_buf_free(&fix);
 }
 
@@ -198,9 +198,9 @@ static void check_place(const struct tool_check *c, const char *name, const char
 		if (is_link ? !oc_place_within(&place, &g->place) : !oc_place_overlap(&place, &g->place))
 			continue;
 		oc_violate(c->bad, "sandbox_denied", g->place.path,
-			   "grant a directory that neither holds it nor lies in it",
-			   "%s grants %s (%s), and %s%s%s decides how programs of yours run", g->rule, g->place.path, g->as,
-			   name, strcmp(name, path) ? ", by way of " : "", strcmp(name, path) ? path : "");
+		           "grant a directory that neither holds it nor lies in it",
+		           "%s grants %s (%s), and %s%s%s decides how programs of yours run", g->rule, g->place.path,
+		           g->as, name, strcmp(name, path) ? ", by way of " : "", strcmp(name, path) ? path : "");
 	}
 	if (place.exists)
 		check_modes(c->bad, c->mounts->seen, path);
@@ -290,7 +290,7 @@ void oc_resolve_tools(struct oc_resolving *r)
 		if (!path)
 			oc_violations_nomem(&r->bad);
 		else if (oc_resolving_find(r, path, &real, &missing) &&
-			 (aliased || !beside_grants(r, path, real, missing)) && oc_resolved_read(r->out, real).allowed)
+		         (aliased || !beside_grants(r, path, real, missing)) && oc_resolved_read(r->out, real).allowed)
 			check_tool(&c, path);
 	}
 }
@@ -300,7 +300,8 @@ static bool load_grants(const json_t *resolved, const struct oc_mounts *mounts, 
 	json_t *entry;
 	size_t i;
 
-	json_array_foreach(json_object_get(resolved, "write"), i, entry) {
+	json_array_foreach(json_object_get(resolved, "write"), i, entry)
+	{
 		struct oc_grant *g = &grants[*n];
 		const char *path = oc_json_text(entry, "path"), *rule = oc_json_text(entry, "rule");
 
@@ -329,7 +330,8 @@ int oc_resolved_tools(const json_t *resolved, const json_t *tools, oc_error **er
 	}
 	if (!load_grants(resolved, &mounts, grants, &c.n))
 		oc_violations_nomem(&bad);
-	json_array_foreach(tools, i, item) {
+	json_array_foreach(tools, i, item)
+	{
 		const char *path = json_string_value(item);
 
 		if (path && path[0] == '/' && strlen(path) < OC_POLICY_PATH_MAX)

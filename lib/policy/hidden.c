@@ -45,10 +45,10 @@ static void add_socket(struct oc_resolving *r, const char *rule, const char *as)
 		goto out;
 	if (missing || lstat(real, &st) != 0)
 		oc_violate(&r->bad, "sandbox_denied", real, "start what listens there, or remove the entry",
-			   "%s names %s, which does not exist", rule, real);
+		           "%s names %s, which does not exist", rule, real);
 	else if (!S_ISSOCK(st.st_mode))
 		oc_violate(&r->bad, "sandbox_config", rule, "name the socket itself",
-			   "%s names %s, which is not a socket", rule, real);
+		           "%s names %s, which is not a socket", rule, real);
 	else if (!oc_resolving_listed(r, "sockets", real))
 		oc_resolving_emit(r, "sockets", json_pack("{s:s, s:s, s:s}", "path", real, "rule", rule, "as", as));
 out:
@@ -63,7 +63,7 @@ static void hide(struct oc_resolving *r, const char *path, const char *why)
 		return;
 	if (json_array_size(list) == HIDDEN_MAX)
 		oc_violate(&r->bad, "sandbox_denied", path, "leave out \"unix_sockets\": \"all\"",
-			   "sockets listen in more than %d directories, so they can't all be hidden", HIDDEN_MAX);
+		           "sockets listen in more than %d directories, so they can't all be hidden", HIDDEN_MAX);
 	if (json_array_size(list) >= HIDDEN_MAX)
 		return;
 	oc_resolving_emit(r, "hidden", json_pack("{s:s, s:s}", "path", path, "why", why));
@@ -140,7 +140,8 @@ static void refuse_socket(struct oc_resolving *r, const char *socket, const char
 		oc_violations_nomem(&r->bad);
 	else
 		oc_violate(&r->bad, "sandbox_denied", socket, fix,
-			   "something listens on %s, which can't be hidden without hiding %s: stop it, or allow it", socket, why);
+		           "something listens on %s, which can't be hidden without hiding %s: stop it, or allow it",
+		           socket, why);
 }
 
 static void hide_listener(struct oc_resolving *r, const char *path)
@@ -198,16 +199,17 @@ static void check_grants(struct oc_resolving *r)
 	size_t i;
 
 	for (size_t k = 0; k < r->n_grants; k++)
-		json_array_foreach(json_object_get(r->out, "hidden"), i, entry) {
+		json_array_foreach(json_object_get(r->out, "hidden"), i, entry)
+		{
 			const struct oc_grant *g = &r->grants[k];
 			const char *path = oc_json_text(entry, "path");
 
 			if (!oc_path_within(g->place.path, path))
 				continue;
 			oc_violate(&r->bad, "sandbox_denied", g->place.path,
-				   "grant a directory beneath it, or leave out \"unix_sockets\": \"all\"",
-				   "%s grants %s (%s), but with \"unix_sockets\": \"all\" %s is hidden for its sockets",
-				   g->rule, g->place.path, g->as, path);
+			           "grant a directory beneath it, or leave out \"unix_sockets\": \"all\"",
+			           "%s grants %s (%s), but with \"unix_sockets\": \"all\" %s is hidden for its sockets",
+			           g->rule, g->place.path, g->as, path);
 		}
 }
 
@@ -219,7 +221,8 @@ void oc_resolve_sockets(struct oc_resolving *r)
 	char rule[OC_RULE_SIZE];
 	int rc;
 
-	json_array_foreach(json_object_get(r->in->policy->normal, "sockets"), i, item) {
+	json_array_foreach(json_object_get(r->in->policy->normal, "sockets"), i, item)
+	{
 		snprintf(rule, sizeof(rule), "sockets[%zu]", i);
 		add_socket(r, rule, json_string_value(item));
 	}
@@ -232,7 +235,7 @@ void oc_resolve_sockets(struct oc_resolving *r)
 		oc_violations_nomem(&r->bad);
 	else if (rc < 0)
 		oc_violate(&r->bad, "sandbox_unavailable", "unix_sockets", "leave out \"unix_sockets\": \"all\"",
-			   "the sockets that listen on this machine can't be listed: %s", strerror(-rc));
+		           "the sockets that listen on this machine can't be listed: %s", strerror(-rc));
 	for (i = 0; i < paths.n; i++)
 		hide_listener(r, paths.v[i]);
 	oc_strv_free(&paths);

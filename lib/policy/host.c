@@ -136,7 +136,7 @@ const char *oc_host_authority(const char *text, size_t len, size_t *host_len, co
 		for (end = 0; end < len && text[end] != ':'; end++)
 			if (strchr("[]@/?#\\", text[end]))
 				return text[end] == '@' ? "names a user: write the host alone"
-							: "is no host: write it without scheme, path or brackets";
+				                        : "is no host: write it without scheme, path or brackets";
 	}
 	if (end == 0)
 		return "is empty: write a host such as api.example.com";
@@ -169,7 +169,7 @@ static const char *check_never(const struct oc_host_rule *r, bool loopback)
 {
 	if (is_localhost(r->host))
 		return loopback ? "is this machine by name: write the address with its port, as in 127.0.0.1:5432"
-				: "is never reached: this machine's own ports are not part of any policy";
+		                : "is never reached: this machine's own ports are not part of any policy";
 	if (!r->address)
 		return NULL;
 	switch (oc_address_classify(r->host)) {

@@ -21,8 +21,15 @@ const char *oc_host_normalise(const char *text, size_t len, char out[OC_HOST_MAX
  * listed exactly isn't lost behind a wildcard. */
 int oc_host_match(const struct oc_host_rule *rules, size_t n, const char *host, bool address, uint16_t port);
 
-enum oc_address_class { OC_ADDRESS_PUBLIC, OC_ADDRESS_PRIVATE, OC_ADDRESS_LOOPBACK, OC_ADDRESS_LINK_LOCAL,
-	OC_ADDRESS_METADATA, OC_ADDRESS_SPECIAL, OC_ADDRESS_INVALID };
+enum oc_address_class {
+	OC_ADDRESS_PUBLIC,
+	OC_ADDRESS_PRIVATE,
+	OC_ADDRESS_LOOPBACK,
+	OC_ADDRESS_LINK_LOCAL,
+	OC_ADDRESS_METADATA,
+	OC_ADDRESS_SPECIAL,
+	OC_ADDRESS_INVALID
+};
 enum oc_address_class oc_address_classify(const char *canonical); /* mapped, 6to4 and NAT64 forms by what they carry */
 /* May a connection for a request that matched a rule go to this address?  `exact`: a rule without wildcard matched. */
 bool oc_address_allowed(enum oc_address_class c, bool exact);

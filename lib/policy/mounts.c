@@ -100,7 +100,8 @@ int oc_mounts_load(struct oc_mounts *mounts, oc_error **err)
 	if (rc == 0)
 		return 0;
 	oc_mounts_free(mounts);
-	return rc == OC_ENOMEM ? oc_nomem(err) : oc_fail(err, rc, 0, "/proc/self/mountinfo has a line of an unknown form");
+	return rc == OC_ENOMEM ? oc_nomem(err)
+	                       : oc_fail(err, rc, 0, "/proc/self/mountinfo has a line of an unknown form");
 }
 
 void oc_mounts_free(struct oc_mounts *mounts)
@@ -146,8 +147,7 @@ static int find_spots(struct oc_place *p, const struct oc_mounts *m)
 
 	/* The longest mount point is the one we see; of several at one point the last. */
 	for (size_t i = 0; i < m->n; i++)
-		if (oc_path_within(m->v[i].point, p->path) &&
-		    (!own || strlen(m->v[i].point) >= strlen(own->point)))
+		if (oc_path_within(m->v[i].point, p->path) && (!own || strlen(m->v[i].point) >= strlen(own->point)))
 			own = &m->v[i];
 	if (own)
 		rc = add_spot(p, own->dev, glue(own->root, beneath(own->point, p->path)));
@@ -251,9 +251,8 @@ bool oc_place_overlap(const struct oc_place *a, const struct oc_place *b)
 		return true;
 	for (size_t i = 0; i < a->n_spots; i++)
 		for (size_t j = 0; j < b->n_spots; j++)
-			if (a->spots[i].dev == b->spots[j].dev &&
-			    (oc_path_within(a->spots[i].root, b->spots[j].root) ||
-			     oc_path_within(b->spots[j].root, a->spots[i].root)))
+			if (a->spots[i].dev == b->spots[j].dev && (oc_path_within(a->spots[i].root, b->spots[j].root) ||
+			                                           oc_path_within(b->spots[j].root, a->spots[i].root)))
 				return true;
 	return false;
 }
@@ -283,7 +282,7 @@ int oc_place_aliases(const struct oc_place *place, const struct oc_mounts *mount
 				rc = oc_strv_add(out, alias);
 			free(alias);
 		} else if (oc_path_within(root, m->root) && !oc_path_within(place->path, m->point) &&
-			   !oc_strv_has(out, m->point)) {
+		           !oc_strv_has(out, m->point)) {
 			rc = oc_strv_add(out, m->point);
 		}
 		if (rc)

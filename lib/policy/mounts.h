@@ -27,9 +27,10 @@ struct oc_place {
 	uint32_t mode, uid, gid;
 	struct {
 		uint64_t dev, ino;
-	} *chain; /* itself and everything above it that exists */
+	} * chain; /* itself and everything above it that exists */
 	size_t n_chain;
-	struct oc_mount *spots; /* where its content is: point unused; the first is its own, the rest are mounts inside */
+	struct oc_mount
+	        *spots; /* where its content is: point unused; the first is its own, the rest are mounts inside */
 	size_t n_spots;
 };
 /* path is real and taken, also on failure. */

@@ -41,8 +41,10 @@ static void path_entry(struct parsing *p, const char *field, const char *text, j
 	}
 	fix = better ? oc_policy_quote("write ", better, "") : NULL;
 	oc_violate(&p->bad, config, field,
-		   fix ? fix : "write a path that starts with /, ~/, {workspace} or {run}, without ., .., globs or a slash at its end",
-		   "the path \"%s\" %s", text, why);
+	           fix ? fix
+	               : "write a path that starts with /, ~/, {workspace} or {run}, without ., .., globs or a slash "
+	                 "at its end",
+	           "the path \"%s\" %s", text, why);
 }
 
 static void host_entry(struct parsing *p, const char *field, const char *text, json_t *out)
@@ -60,7 +62,7 @@ static void host_entry(struct parsing *p, const char *field, const char *text, j
 		if (puny && !oc_host_rule_parse(puny, strlen(puny), true, &rule))
 			fix = oc_policy_quote("write ", puny, "");
 		oc_violate(&p->bad, config, field, fix ? fix : "write HOST, HOST:PORT, *.DOMAIN or an address literal",
-			   "the host \"%s\" %s", text, why);
+		           "the host \"%s\" %s", text, why);
 		return;
 	}
 	if (rule.port)
@@ -84,7 +86,7 @@ static void socket_entry(struct parsing *p, const char *field, const char *text,
 	/* Linux can't allow one socket by its path: without "all" the entry would promise what nothing keeps. */
 	if (json_array_size(out) > before && strcmp(OC_OS_NAME, "linux") == 0 && !p->all)
 		oc_violate(&p->bad, config, field, "add \"unix_sockets\": \"all\" to the policy",
-			   "the socket \"%s\" can't be allowed by its path on Linux", text);
+		           "the socket \"%s\" can't be allowed by its path on Linux", text);
 }
 
 static json_t *convert(struct parsing *p, const char *field, const json_t *list, entry_fn fn)
@@ -100,10 +102,11 @@ static json_t *convert(struct parsing *p, const char *field, const json_t *list,
 	}
 	if (n > ENTRIES_MAX) {
 		oc_violate(&p->bad, config, field, "name directories that hold what is listed one by one",
-			   "%s has %zu entries; the limit is %d", field, n, ENTRIES_MAX);
+		           "%s has %zu entries; the limit is %d", field, n, ENTRIES_MAX);
 		return out;
 	}
-	json_array_foreach(list, i, item) {
+	json_array_foreach(list, i, item)
+	{
 		snprintf(name, sizeof(name), "%s[%zu]", field, i);
 		if (json_is_string(item))
 			fn(p, name, json_string_value(item), out);
@@ -125,15 +128,16 @@ static void unpack(struct parsing *p, const json_t *object, const char *path, co
 
 static json_t *normalise(struct parsing *p, const json_t *root)
 {
-	json_t *write = NULL, *read = NULL, *network = NULL, *sockets = NULL, *deny = NULL, *allow = NULL, *hosts = NULL;
+	json_t *write = NULL, *read = NULL, *network = NULL, *sockets = NULL, *deny = NULL, *allow = NULL,
+	       *hosts = NULL;
 	const char *all = "none";
 	const struct oc_json_key top[] = {
-		{ "write", OC_JSON_STRINGS, false, &write },	{ "read", OC_JSON_OBJECT, false, &read },
-		{ "network", OC_JSON_OBJECT, false, &network }, { "sockets", OC_JSON_STRINGS, false, &sockets },
+		{ "write", OC_JSON_STRINGS, false, &write },     { "read", OC_JSON_OBJECT, false, &read },
+		{ "network", OC_JSON_OBJECT, false, &network },  { "sockets", OC_JSON_STRINGS, false, &sockets },
 		{ "unix_sockets", OC_JSON_STRING, false, &all },
 	};
 	const struct oc_json_key in_read[] = { { "deny", OC_JSON_STRINGS, false, &deny },
-					       { "allow", OC_JSON_STRINGS, false, &allow } };
+		                               { "allow", OC_JSON_STRINGS, false, &allow } };
 	const struct oc_json_key in_network[] = { { "allow", OC_JSON_STRINGS, false, &hosts } };
 
 	unpack(p, root, "", top, OC_COUNT(top));
@@ -142,12 +146,12 @@ static json_t *normalise(struct parsing *p, const json_t *root)
 	p->all = strcmp(all, "all") == 0;
 	if (!p->all && strcmp(all, "none") != 0)
 		oc_violate(&p->bad, config, "unix_sockets", "write \"unix_sockets\": \"all\", or leave it out",
-			   "unix_sockets is \"%s\"; it can be \"none\" or \"all\"", all);
+		           "unix_sockets is \"%s\"; it can be \"none\" or \"all\"", all);
 	json_t *w = convert(p, "write", write, path_entry), *d = convert(p, "read.deny", deny, path_entry);
 	json_t *a = convert(p, "read.allow", allow, path_entry);
 	json_t *h = convert(p, "network.allow", hosts, host_entry), *s = convert(p, "sockets", sockets, socket_entry);
 	json_t *normal = json_pack("{s:o, s:{s:o, s:o}, s:{s:o}, s:o, s:s}", "write", w, "read", "allow", a, "deny", d,
-				   "network", "allow", h, "sockets", s, "unix_sockets", p->all ? "all" : "none");
+	                           "network", "allow", h, "sockets", s, "unix_sockets", p->all ? "all" : "none");
 
 	if (!normal)
 		oc_violations_nomem(&p->bad);
@@ -162,7 +166,7 @@ static json_t *nothing(struct parsing *p, const json_t *root)
 		oc_violations_nomem(&p->bad);
 	if (json_object_size(root) > 0)
 		oc_violate(&p->bad, config, "policy", "choose the process sandbox, or leave the policy out",
-			   "the kind none confines nothing, so it takes no policy");
+		           "the kind none confines nothing, so it takes no policy");
 	return normal;
 }
 
@@ -200,12 +204,13 @@ static int check_kind(const char *kind, const char *text, oc_error **err)
 		return oc_fail(err, OC_EINVAL, 0, "no kind of policy was given");
 	if (strcmp(kind, "container") == 0 || strcmp(kind, "machine") == 0)
 		return oc_refuse(err, "sandbox_unavailable", kind, "use the process sandbox: \"sandbox\"",
-				 "policies of the kind %s are not built yet", kind);
+		                 "policies of the kind %s are not built yet", kind);
 	if (strcmp(kind, "none") != 0 && strcmp(kind, "sandbox") != 0)
-		return oc_refuse(err, config, "kind", "write none or sandbox", "there is no kind of policy \"%.64s\"", kind);
+		return oc_refuse(err, config, "kind", "write none or sandbox", "there is no kind of policy \"%.64s\"",
+		                 kind);
 	if (!text && strcmp(kind, "none") != 0)
 		return oc_refuse(err, config, "policy", "write {} for a policy that grants nothing but {run}",
-				 "a process sandbox needs a policy");
+		                 "a process sandbox needs a policy");
 	return 0;
 }
 
@@ -226,7 +231,7 @@ int oc_policy_parse(const char *kind, const char *text, size_t len, oc_policy **
 	rc = oc_json_parse(text, len, POLICY_MAX, "policy", &root, &e);
 	if (rc == 0 && !json_is_object(root))
 		rc = oc_refuse(&e, config, "policy", "write an object, as in {\"write\": [\"{workspace}\"]}",
-			       "the policy is not a JSON object");
+		               "the policy is not a JSON object");
 	if (rc) {
 		json_decref(root);
 		if (rc != OC_ENOMEM && !oc_error_reason(e)) {

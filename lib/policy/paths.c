@@ -63,7 +63,8 @@ static const char *check_start(const char *path, size_t prefix, char **fix)
 	if (path[0] == '~')
 		return "names another user's home, which is not supported: write the absolute path";
 	if (path[0] == '{')
-		return "starts with an unknown placeholder: there are {workspace} and {run}, each followed by / or nothing";
+		return "starts with an unknown placeholder: there are {workspace} and {run}, each followed by / or "
+		       "nothing";
 	if (!strchr(path, '{') && path[0] != '.') {
 		oc_buf_init(&b, OC_POLICY_PATH_MAX + 16);
 		if (oc_buf_printf(&b, "{workspace}/%s", path) == 0)

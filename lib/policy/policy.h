@@ -18,9 +18,9 @@ struct oc_resolve_input {
 	const oc_policy *policy;
 	const char *home, *workspace, *run_dir; /* run_dir need not exist yet */
 	const char *state_dir, *config_dir, *libexec_dir;
-	char *const *environ;                /* XDG_RUNTIME_DIR, SSH_AUTH_SOCK, CLAUDE_CONFIG_DIR, PATH … */
+	char *const *environ; /* XDG_RUNTIME_DIR, SSH_AUTH_SOCK, CLAUDE_CONFIG_DIR, PATH … */
 	enum oc_git_mode git;
-	const struct oc_strv *tools;         /* files and directories that decide how runs are confined */
+	const struct oc_strv *tools; /* files and directories that decide how runs are confined */
 };
 /* The resolved policy (HACKING.md, "Resolved policy").  Every violation is chained:
  * sandbox_denied for protected state and tools, missing grants and reaching links; sandbox_config
@@ -38,7 +38,8 @@ struct oc_verdict oc_resolved_socket(const json_t *resolved, const char *path);
 struct oc_verdict oc_resolved_host(const json_t *resolved, const char *host, int port);
 
 /* {"question","subject","resolved","allowed","rule","allow_line"} */
-int oc_resolved_explain(const json_t *resolved, const char *question, const char *subject, json_t **out, oc_error **err);
+int oc_resolved_explain(const json_t *resolved, const char *question, const char *subject, json_t **out,
+                        oc_error **err);
 /* needs {"hosts","read","write"} against grants: sandbox_denied, each that is missing chained. */
 int oc_resolved_needs(const json_t *resolved, const json_t *needs, oc_error **err);
 /* After the provider named its own tools: none may lie in a write grant or be writable by another. */

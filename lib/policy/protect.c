@@ -111,18 +111,10 @@ static const struct entry startup[] = {
 };
 
 static const struct entry socket_dirs[] = {
-	{ "/run/dbus", LINUX },
-	{ "/run/docker", LINUX },
-	{ "/run/containerd", LINUX },
-	{ "/run/podman", LINUX },
-	{ "/var/run/docker", ANY },
-	{ "~/.docker/run", ANY },
-	{ "~/.docker/desktop", ANY },
-	{ "~/.colima", ANY },
-	{ "~/.lima", ANY },
-	{ "~/.orbstack/run", ANY },
-	{ "~/.rd", ANY },
-	{ "~/.local/share/containers/podman", ANY },
+	{ "/run/dbus", LINUX },       { "/run/docker", LINUX },   { "/run/containerd", LINUX },
+	{ "/run/podman", LINUX },     { "/var/run/docker", ANY }, { "~/.docker/run", ANY },
+	{ "~/.docker/desktop", ANY }, { "~/.colima", ANY },       { "~/.lima", ANY },
+	{ "~/.orbstack/run", ANY },   { "~/.rd", ANY },           { "~/.local/share/containers/podman", ANY },
 };
 
 static const char *pick(const struct entry *list, size_t n, size_t i)

@@ -20,10 +20,9 @@ static bool known_rule(const struct oc_resolving *r, const char *path, bool allo
 	json_t *entry;
 	size_t i;
 
-	json_array_foreach(json_object_get(r->out, "read"), i, entry)
-		if (json_boolean_value(json_object_get(entry, "allow")) == (int)allow &&
-		    strcmp(oc_json_text(entry, "path"), path) == 0)
-			return true;
+	json_array_foreach(json_object_get(r->out, "read"), i,
+	                   entry) if (json_boolean_value(json_object_get(entry, "allow")) == (int)allow &&
+	                              strcmp(oc_json_text(entry, "path"), path) == 0) return true;
 	return false;
 }
 
@@ -34,8 +33,9 @@ static void add_rule(struct oc_resolving *r, const char *path, bool allow, const
 
 	if (known_rule(r, path, allow))
 		return;
-	oc_resolving_emit(r, "read", json_pack("{s:s, s:b, s:s, s:s, s:b, s:b}", "path", path, "allow", allow, "rule",
-					       rule, "as", as, "exists", exists, "dir", exists && S_ISDIR(st.st_mode)));
+	oc_resolving_emit(r, "read",
+	                  json_pack("{s:s, s:b, s:s, s:s, s:b, s:b}", "path", path, "allow", allow, "rule", rule, "as",
+	                            as, "exists", exists, "dir", exists && S_ISDIR(st.st_mode)));
 }
 
 /* Nothing can hide a name that isn't there where the run may write: it, or the host meanwhile, would make it. */
@@ -43,12 +43,14 @@ static void check_absent(struct oc_resolving *r, const char *path, const char *r
 {
 	if (strchr(as, '['))
 		oc_violate(&r->bad, "sandbox_config", rule, "name what is to be denied, or its directory",
-			   "%s denies %s, which does not exist; paths are literal, globs are not expanded", rule, as);
+		           "%s denies %s, which does not exist; paths are literal, globs are not expanded", rule, as);
 	for (size_t i = 0; i < r->n_grants; i++)
 		if (oc_path_within(r->grants[i].place.path, path)) {
-			oc_violate(&r->bad, "sandbox_denied", path, "make it first, or deny the directory it would be in",
-				   "%s denies %s, which does not exist, in the write grant %s: what appears there can't be hidden",
-				   rule, path, r->grants[i].place.path);
+			oc_violate(&r->bad, "sandbox_denied", path,
+			           "make it first, or deny the directory it would be in",
+			           "%s denies %s, which does not exist, in the write grant %s: what appears there "
+			           "can't be hidden",
+			           rule, path, r->grants[i].place.path);
 			return;
 		}
 }
@@ -63,7 +65,8 @@ static void deny(struct oc_resolving *r, const char *rule, const char *as)
 	if (!path)
 		return;
 	if (oc_path_within(r->run_dir, path)) {
-		oc_violate(&r->bad, "sandbox_config", rule, "remove it", "%s denies %s, but {run} is the run's own", rule, as);
+		oc_violate(&r->bad, "sandbox_config", rule, "remove it", "%s denies %s, but {run} is the run's own",
+		           rule, as);
 		return;
 	}
 	oc_strv_init(&links, 64);
@@ -93,7 +96,8 @@ static void allow(struct oc_resolving *r, const char *rule, const char *as)
 		if (missing && (oc_buf_puts(&fix, "mkdir -p ") || oc_shell_quote(&fix, real)))
 			oc_violations_nomem(&r->bad);
 		else if (missing)
-			oc_violate(&r->bad, "sandbox_denied", real, fix.data, "%s grants %s, which does not exist", rule, real);
+			oc_violate(&r->bad, "sandbox_denied", real, fix.data, "%s grants %s, which does not exist",
+			           rule, real);
 		add_rule(r, real, true, rule, as);
 		add_rule(r, path, true, rule, as);
 	}
@@ -142,21 +146,23 @@ static void scan(struct oc_resolving *r, const char *as)
 			deny_link(r, real, e->d_name, as);
 	if (!d || (n <= SCAN_MAX && errno))
 		oc_violate(&r->bad, "sandbox_denied", real, "make it readable, or closed to you altogether",
-			   "%s can't be read, so its links can't be denied: %s", real, strerror(errno));
+		           "%s can't be read, so its links can't be denied: %s", real, strerror(errno));
 	if (d)
 		closedir(d);
 	if (n > SCAN_MAX)
 		oc_violate(&r->bad, "sandbox_denied", real, "remove what doesn't belong there",
-			   "%s has more than %d entries, so its links can't all be followed", real, SCAN_MAX);
+		           "%s has more than %d entries, so its links can't all be followed", real, SCAN_MAX);
 }
 
-static void each(struct oc_resolving *r, const char *list, void (*fn)(struct oc_resolving *, const char *, const char *))
+static void each(struct oc_resolving *r, const char *list,
+                 void (*fn)(struct oc_resolving *, const char *, const char *))
 {
 	json_t *item;
 	size_t i;
 	char rule[OC_RULE_SIZE];
 
-	json_array_foreach(json_object_get(json_object_get(r->in->policy->normal, "read"), list), i, item) {
+	json_array_foreach(json_object_get(json_object_get(r->in->policy->normal, "read"), list), i, item)
+	{
 		snprintf(rule, sizeof(rule), "read.%s[%zu]", list, i);
 		fn(r, rule, json_string_value(item));
 	}
@@ -174,11 +180,12 @@ static void refuse_deny(struct oc_resolving *r, const json_t *entry, const char 
 		oc_violations_nomem(&r->bad);
 	else if (direct && strcmp(direct, target) != 0)
 		oc_violate(&r->bad, "sandbox_denied", path, fix,
-			   "%s (%s) leads to %s, which can't be denied without taking away %s %s", name, rule, target, who, path);
+		           "%s (%s) leads to %s, which can't be denied without taking away %s %s", name, rule, target,
+		           who, path);
 	else
 		oc_violate(&r->bad, "sandbox_config", who, fix,
-			   "%s is %s (%s), at or beneath %s, which %s denies: write never lifts a deny", who, path, as, target,
-			   strcmp(rule, "default") == 0 ? "the default" : rule);
+		           "%s is %s (%s), at or beneath %s, which %s denies: write never lifts a deny", who, path, as,
+		           target, strcmp(rule, "default") == 0 ? "the default" : rule);
 }
 
 static void check_denied(struct oc_resolving *r)
@@ -201,8 +208,8 @@ static void check_denied(struct oc_resolving *r)
 	for (size_t i = 0; i < r->n_guarded; i++)
 		if (!r->own_workspace && oc_path_within(r->guarded[i].place.path, r->workspace))
 			oc_violate(&r->bad, "sandbox_denied", r->workspace, "choose another workspace",
-				   "the workspace %s lies in the protected %s %s", r->workspace, r->guarded[i].what,
-				   r->guarded[i].place.path);
+			           "the workspace %s lies in the protected %s %s", r->workspace, r->guarded[i].what,
+			           r->guarded[i].place.path);
 }
 
 void oc_resolve_reading(struct oc_resolving *r)

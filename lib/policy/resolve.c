@@ -27,13 +27,14 @@ bool oc_resolving_utf8(struct oc_resolving *r, const char *subject, const char *
 		oc_violations_nomem(&r->bad);
 	else
 		oc_violate(&r->bad, "sandbox_denied", subject, "rename it, or choose another path",
-			   "the path %s can't be written as UTF-8, so it can't be recorded", shown.data ? shown.data : "");
+		           "the path %s can't be written as UTF-8, so it can't be recorded",
+		           shown.data ? shown.data : "");
 	oc_buf_free(&shown);
 	return false;
 }
 
 bool oc_resolving_walk(struct oc_resolving *r, const char *subject, const char *path, char **real, bool *missing,
-		       struct oc_strv *links)
+                       struct oc_strv *links)
 {
 	int rc = oc_policy_walk_seen(r->mounts.seen, path, real, missing, links);
 
@@ -41,7 +42,7 @@ bool oc_resolving_walk(struct oc_resolving *r, const char *subject, const char *
 		oc_violations_nomem(&r->bad);
 	else if (rc < 0)
 		oc_violate(&r->bad, "sandbox_denied", subject, "mend the links, or write the real path",
-			   "%s can't be resolved: %s", path, rc == -ELOOP ? "its links go in a circle" : strerror(-rc));
+		           "%s can't be resolved: %s", path, rc == -ELOOP ? "its links go in a circle" : strerror(-rc));
 	if (rc < 0)
 		return false;
 	if (oc_resolving_utf8(r, subject, *real))
@@ -58,7 +59,8 @@ bool oc_resolving_find(struct oc_resolving *r, const char *path, char **real, bo
 	if (rc == -ENOMEM)
 		oc_violations_nomem(&r->bad);
 	else if (rc < 0 && rc != -ELOOP)
-		oc_violate(&r->bad, "sandbox_denied", path, "remove the link", "%s can't be resolved: %s", path, strerror(-rc));
+		oc_violate(&r->bad, "sandbox_denied", path, "remove the link", "%s can't be resolved: %s", path,
+		           strerror(-rc));
 	return rc == 0;
 }
 
@@ -68,7 +70,8 @@ char *oc_resolving_expand(struct oc_resolving *r, const char *subject, const cha
 
 	if (!path)
 		oc_violate(&r->bad, "sandbox_config", subject, "write a shorter path",
-			   "\"%s\" is longer than %d bytes when its placeholder is put in", text, OC_POLICY_PATH_MAX - 1);
+		           "\"%s\" is longer than %d bytes when its placeholder is put in", text,
+		           OC_POLICY_PATH_MAX - 1);
 	return path;
 }
 
@@ -83,9 +86,9 @@ bool oc_resolving_listed(const struct oc_resolving *r, const char *list, const c
 	json_t *entry;
 	size_t i;
 
-	json_array_foreach(json_object_get(r->out, list), i, entry)
-		if (strcmp(oc_json_text(entry, "path") ? oc_json_text(entry, "path") : "", path) == 0)
-			return true;
+	json_array_foreach(json_object_get(r->out, list), i,
+	                   entry) if (strcmp(oc_json_text(entry, "path") ? oc_json_text(entry, "path") : "", path) ==
+	                              0) return true;
 	return false;
 }
 
@@ -108,9 +111,10 @@ bool oc_resolving_planted(struct oc_resolving *r, const char *rule, const struct
 			if (!oc_path_within(g->place.path, links->v[i]) || strcmp(g->place.path, links->v[i]) == 0)
 				continue;
 			oc_violate(&r->bad, "sandbox_denied", links->v[i],
-				   "name the real path in the policy, or remove the link",
-				   "%s goes through the link %s, which lies in the write grant %s (%s): a run could point it elsewhere",
-				   rule, links->v[i], g->place.path, g->as);
+			           "name the real path in the policy, or remove the link",
+			           "%s goes through the link %s, which lies in the write grant %s (%s): a run could "
+			           "point it elsewhere",
+			           rule, links->v[i], g->place.path, g->as);
 			return true;
 		}
 	return false;
@@ -162,9 +166,9 @@ static void add_grant(struct oc_resolving *r, const char *rule, const char *as)
 	g->as = as;
 	r->n_grants++;
 	oc_resolving_emit(r, "write",
-			  json_pack("{s:s, s:s, s:s, s:o, s:o, s:b}", "path", g->place.path, "rule", g->rule, "as", as,
-				    "dev", oc_policy_id(g->place.dev), "ino", oc_policy_id(g->place.ino), "dir",
-				    g->place.dir));
+	                  json_pack("{s:s, s:s, s:s, s:o, s:o, s:b}", "path", g->place.path, "rule", g->rule, "as", as,
+	                            "dev", oc_policy_id(g->place.dev), "ino", oc_policy_id(g->place.ino), "dir",
+	                            g->place.dir));
 }
 
 static void resolve_writing(struct oc_resolving *r)
@@ -179,14 +183,16 @@ static void resolve_writing(struct oc_resolving *r)
 		oc_violations_nomem(&r->bad);
 		return;
 	}
-	json_array_foreach(list, i, item) {
+	json_array_foreach(list, i, item)
+	{
 		snprintf(rule, sizeof(rule), "write[%zu]", i);
 		add_grant(r, rule, json_string_value(item));
 	}
 	for (i = 0; i < r->n_grants; i++)
 		(void)oc_resolving_planted(r, r->grants[i].rule, &r->grants[i].links);
-	oc_resolving_emit(r, "write", json_pack("{s:s, s:s, s:s, s:i, s:i, s:b}", "path", r->run_dir, "rule", "{run}", "as",
-						"{run}", "dev", 0, "ino", 0, "dir", 1));
+	oc_resolving_emit(r, "write",
+	                  json_pack("{s:s, s:s, s:s, s:i, s:i, s:b}", "path", r->run_dir, "rule", "{run}", "as",
+	                            "{run}", "dev", 0, "ino", 0, "dir", 1));
 }
 
 static void resolve_network(struct oc_resolving *r)
@@ -196,14 +202,15 @@ static void resolve_network(struct oc_resolving *r)
 	json_t *item;
 	size_t i;
 
-	json_array_foreach(list, i, item) {
+	json_array_foreach(list, i, item)
+	{
 		const char *entry = json_string_value(item);
 
 		if (oc_host_rule_parse(entry, strlen(entry), true, &rule))
 			continue; /* the policy was parsed: can't happen */
 		oc_resolving_emit(r, "network",
-				  json_pack("{s:s, s:s, s:i, s:b}", "entry", entry, "host", rule.host, "port",
-					    (int)rule.port, "wildcard", rule.wildcard));
+		                  json_pack("{s:s, s:s, s:i, s:b}", "entry", entry, "host", rule.host, "port",
+		                            (int)rule.port, "wildcard", rule.wildcard));
 	}
 }
 
@@ -248,7 +255,7 @@ static bool resolve_bases(struct oc_resolving *r)
 	}
 	if (!ws.dir)
 		oc_violate(&r->bad, "sandbox_workspace", r->workspace, "name a directory",
-			   "the workspace %s is not a directory", r->workspace);
+		           "the workspace %s is not a directory", r->workspace);
 	missing = ws.dir;
 	oc_place_free(&ws);
 	r->own_workspace = is_own_workspace(r);
@@ -258,9 +265,9 @@ static bool resolve_bases(struct oc_resolving *r)
 static json_t *skeleton(const struct oc_resolving *r)
 {
 	return json_pack("{s:s, s:s, s:s, s:[], s:[], s:[], s:[], s:n, s:[], s:O, s:[], s:[], s:[]}", "home", r->home,
-			 "workspace", r->workspace, "run_dir", r->run_dir, "write", "read", "protected", "readonly",
-			 "git", "network", "unix_sockets", json_object_get(r->in->policy->normal, "unix_sockets"),
-			 "sockets", "hidden", "tools");
+	                 "workspace", r->workspace, "run_dir", r->run_dir, "write", "read", "protected", "readonly",
+	                 "git", "network", "unix_sockets", json_object_get(r->in->policy->normal, "unix_sockets"),
+	                 "sockets", "hidden", "tools");
 }
 
 static void resolve_all(struct oc_resolving *r)
@@ -313,8 +320,9 @@ int oc_resolve(const struct oc_resolve_input *in, json_t **resolved, oc_error **
 		return oc_fail(err, OC_EINVAL, 0, "only the policy of a process sandbox can be resolved");
 	if (!absolute(in->home) || !absolute(in->workspace) || !absolute(in->run_dir) || !absolute(in->state_dir) ||
 	    (in->config_dir && !absolute(in->config_dir)) || (in->libexec_dir && !absolute(in->libexec_dir)))
-		return oc_fail(err, OC_EINVAL, 0, "home, workspace, run, state, config and libexec directories must be "
-						  "absolute, without . and .. and a slash at the end");
+		return oc_fail(err, OC_EINVAL, 0,
+		               "home, workspace, run, state, config and libexec directories must be "
+		               "absolute, without . and .. and a slash at the end");
 	memset(&r, 0, sizeof(r));
 	r.in = in;
 	rc = oc_mounts_load(&r.mounts, err);

@@ -24,7 +24,7 @@ struct oc_guarded { /* a place that no policy reaches */
 struct oc_resolving {
 	const struct oc_resolve_input *in;
 	char *home, *workspace, *run_dir; /* real */
-	bool own_workspace;		  /* it lies in our state, made by us */
+	bool own_workspace;               /* it lies in our state, made by us */
 	struct oc_mounts mounts;
 	struct oc_violations bad;
 	struct oc_grant *grants;
@@ -36,7 +36,7 @@ struct oc_resolving {
 /* resolve.c */
 /* Real path of an absolute one; false when something was wrong with it (told).  subject: the field. */
 bool oc_resolving_walk(struct oc_resolving *r, const char *subject, const char *path, char **real, bool *missing,
-		       struct oc_strv *links);
+                       struct oc_strv *links);
 /* The same where a circle of links simply leads nowhere, and a name that isn't UTF-8 is the caller's to judge. */
 bool oc_resolving_find(struct oc_resolving *r, const char *path, char **real, bool *missing);
 char *oc_resolving_expand(struct oc_resolving *r, const char *subject, const char *text);

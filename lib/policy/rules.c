@@ -32,7 +32,8 @@ const json_t *oc_resolved_rule(const json_t *resolved, const char *path)
 	json_t *entry;
 	size_t i, best_len = 0;
 
-	json_array_foreach(json_object_get(resolved, "read"), i, entry) {
+	json_array_foreach(json_object_get(resolved, "read"), i, entry)
+	{
 		size_t len = strlen(text_of(entry, "path"));
 
 		if (!covers(entry, path))
@@ -51,7 +52,8 @@ static size_t longest(const json_t *list, const char *path, bool allow_only, con
 	json_t *entry;
 	size_t i, best = 0;
 
-	json_array_foreach(list, i, entry) {
+	json_array_foreach(list, i, entry)
+	{
 		size_t len = strlen(text_of(entry, "path"));
 
 		if (len <= best || !covers(entry, path) || (allow_only && !allows(entry)))
@@ -69,7 +71,8 @@ static bool is_protected(const json_t *resolved, const char *path)
 	json_t *entry;
 	size_t i;
 
-	json_array_foreach(json_object_get(resolved, "protected"), i, entry) {
+	json_array_foreach(json_object_get(resolved, "protected"), i, entry)
+	{
 		if (!covers(entry, path))
 			continue;
 		/* A workspace there was made by us: oc_resolve() refuses every other. */
@@ -134,9 +137,9 @@ struct oc_verdict oc_resolved_socket(const json_t *resolved, const char *path)
 	json_t *entry;
 	size_t i;
 
-	json_array_foreach(json_object_get(resolved, "sockets"), i, entry)
-		if (strcmp(toolbelt ? text_of(entry, "as") : text_of(entry, "path"), path) == 0)
-			return (struct oc_verdict){ true, text_of(entry, "rule") };
+	json_array_foreach(json_object_get(resolved, "sockets"), i,
+	                   entry) if (strcmp(toolbelt ? text_of(entry, "as") : text_of(entry, "path"), path) ==
+	                              0) return (struct oc_verdict){ true, text_of(entry, "rule") };
 	if (toolbelt)
 		return (struct oc_verdict){ false, "sockets" };
 	if (strcmp(text_of(resolved, "unix_sockets"), "all") != 0)
@@ -161,7 +164,8 @@ struct oc_verdict oc_resolved_host(const json_t *resolved, const char *host, int
 	}
 	if (port < 1 || port > 65535 || oc_host_normalise(host, strlen(host), canonical, &address))
 		return (struct oc_verdict){ false, "network.allow" };
-	json_array_foreach(json_object_get(resolved, "network"), i, item) {
+	json_array_foreach(json_object_get(resolved, "network"), i, item)
+	{
 		struct oc_host_rule rule;
 		const char *entry = text_of(item, "entry");
 

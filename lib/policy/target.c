@@ -139,7 +139,7 @@ static const char *set_absolute(const char *target, size_t len, struct oc_target
 
 /* "METHOD SP target SP HTTP/1.x": exactly that. */
 static const char *request_line(const char *line, size_t len, size_t *method, const char **target, size_t *target_len,
-				bool *old)
+                                bool *old)
 {
 	size_t m = 0, t;
 

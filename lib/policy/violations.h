@@ -18,7 +18,7 @@ char *oc_policy_quote(const char *before, const char *value, const char *after);
 
 /* fix may be NULL. */
 void oc_violate(struct oc_violations *v, const char *reason, const char *subject, const char *fix, const char *fmt, ...)
-	OC_PRINTF(5, 6);
+        OC_PRINTF(5, 6);
 void oc_violations_add(struct oc_violations *v, oc_error *taken);
 void oc_violations_nomem(struct oc_violations *v);
 /* 0, or the code with the chain handed to *err. */

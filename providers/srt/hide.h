@@ -6,7 +6,7 @@
 #include "util.h"
 
 #define HIDE_LINKS_MAX 4000u
-#define HIDE_MAX 2000u /* entries of denyRead and allowRead together: three words of bwrap's 9,000 each */
+#define HIDE_MAX       2000u /* entries of denyRead and allowRead together: three words of bwrap's 9,000 each */
 
 struct hidden {
 	struct list deny, allow; /* denyRead, allowRead */

@@ -5,7 +5,7 @@
 #include "locate.h"
 
 struct settings {
-	char *text; /* srt's settings file */
+	char *text;    /* srt's settings file */
 	json_t *links; /* path and target each, for the guest */
 	json_t *hides; /* directories that are an empty one of the sandbox's, with some entries given back */
 	struct list notes;

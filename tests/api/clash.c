@@ -8,12 +8,12 @@ int clash_calls(void)
 	return called;
 }
 
-#define CLASH(name)       \
-	long name(void);  \
-	long name(void)   \
-	{                 \
-		called++; \
-		return -1; \
+#define CLASH(name)                                                                                                    \
+	long name(void);                                                                                               \
+	long name(void)                                                                                                \
+	{                                                                                                              \
+		called++;                                                                                              \
+		return -1;                                                                                             \
 	}
 
 CLASH(oc_fail)

@@ -156,7 +156,8 @@ int main(int argc, char **argv)
 	broker_options.provider_dir = getenv("OPEN_CONDUIT_PROVIDER_DIR");
 	must(oc_context_new(&options, &ctx, &err), &err);
 	must(oc_store_open(ctx, &store, &err), &err);
-	must(none ? oc_unsandboxed_broker_new(store, NULL, &broker, &err) : oc_sandbox_broker_new(store, &broker_options, &broker, &err),
+	must(none ? oc_unsandboxed_broker_new(store, NULL, &broker, &err)
+	          : oc_sandbox_broker_new(store, &broker_options, &broker, &err),
 	     &err);
 	must(oc_broker_check(broker, on_check, &s, &err), &err);
 	wait_until(ctx, &s, &s.checked, NULL);

@@ -14,7 +14,7 @@ static json_t *explain(const json_t *resolved, const char *question, const char 
 	oc_error *err = NULL;
 
 	ck_assert_msg(oc_resolved_explain(resolved, question, subject, &out, &err) == 0, "%s %s: %s", question, subject,
-		      oc_error_message(err));
+	              oc_error_message(err));
 	return out;
 }
 
@@ -23,7 +23,8 @@ static void set_up(const struct world *w, const json_t *setup)
 	json_t *item;
 	size_t i;
 
-	json_array_foreach(setup, i, item) {
+	json_array_foreach(setup, i, item)
+	{
 		if (oc_json_text(item, "dir"))
 			world_dir(w, oc_json_text(item, "dir"));
 		else if (oc_json_text(item, "file"))
@@ -43,14 +44,15 @@ static size_t check_row(const json_t *row, size_t *yes)
 	world_make(&w);
 	set_up(&w, json_object_get(row, "setup"));
 	resolved = world_granted(&w, policy);
-	json_array_foreach(json_object_get(row, "questions"), i, q) {
+	json_array_foreach(json_object_get(row, "questions"), i, q)
+	{
 		char *path = world_path(&w, oc_json_text(q, "path"));
 		json_t *a = explain(resolved, oc_json_text(q, "op"), path);
 		bool want = json_is_true(json_object_get(q, "allowed"));
 
 		ck_assert_msg(json_is_true(json_object_get(a, "allowed")) == want, "%s: %s %s is %s, by %s",
-			      oc_json_text(row, "name"), oc_json_text(q, "op"), path, want ? "denied" : "allowed",
-			      oc_json_text(a, "rule"));
+		              oc_json_text(row, "name"), oc_json_text(q, "op"), path, want ? "denied" : "allowed",
+		              oc_json_text(a, "rule"));
 		*yes += want;
 		json_decref(a);
 		free(path);
@@ -68,8 +70,7 @@ START_TEST(truth_table)
 	json_t *table = json_loadb(text, len, 0, NULL), *row;
 
 	ck_assert_ptr_nonnull(table);
-	json_array_foreach(json_object_get(table, "rows"), i, row)
-		asked += check_row(row, &yes);
+	json_array_foreach(json_object_get(table, "rows"), i, row) asked += check_row(row, &yes);
 	ck_assert_uint_ge(i, 12);
 	ck_assert_uint_gt(yes, 20);
 	ck_assert_uint_gt(asked - yes, 20);
@@ -79,14 +80,14 @@ START_TEST(truth_table)
 END_TEST
 
 static void expect(const json_t *resolved, const char *question, const char *subject, bool allowed, const char *rule,
-		   const char *line)
+                   const char *line)
 {
 	json_t *a = explain(resolved, question, subject);
 	const char *got = oc_json_text(a, "allow_line");
 
 	ck_assert_msg(json_is_true(json_object_get(a, "allowed")) == allowed, "%s %s", question, subject);
-	ck_assert_msg(!rule || (oc_json_text(a, "rule") && strcmp(oc_json_text(a, "rule"), rule) == 0), "%s %s: rule %s",
-		      question, subject, oc_json_text(a, "rule"));
+	ck_assert_msg(!rule || (oc_json_text(a, "rule") && strcmp(oc_json_text(a, "rule"), rule) == 0),
+	              "%s %s: rule %s", question, subject, oc_json_text(a, "rule"));
 	ck_assert_msg(line ? got && strcmp(got, line) == 0 : got == NULL, "%s %s: line %s", question, subject, got);
 	ck_assert_str_eq(oc_json_text(a, "subject"), subject);
 	ck_assert_ptr_nonnull(oc_json_text(a, "resolved"));
@@ -99,7 +100,8 @@ START_TEST(hosts)
 	json_t *r;
 
 	world_make(&w);
-	r = world_granted(&w, "{\"network\":{\"allow\":[\"github.com:443\",\"*.example.com\",\"127.0.0.1:5432\",\"[2001:db8::1]\"]}}");
+	r = world_granted(&w, "{\"network\":{\"allow\":[\"github.com:443\",\"*.example.com\",\"127.0.0.1:5432\",\"["
+	                      "2001:db8::1]\"]}}");
 	expect(r, "host", "GitHub.com.", true, "github.com:443", NULL);
 	expect(r, "host", "github.com:22", false, "network.allow", "\"network\": {\"allow\": [\"github.com:22\"]}");
 	expect(r, "host", "a.b.example.com:1", true, "*.example.com", NULL);
@@ -140,7 +142,8 @@ START_TEST(lines)
 	free(path);
 	expect(r, "read", w.state, false, "protected", NULL);
 	expect(r, "write", w.run, true, "{run}", NULL);
-	expect(r, "socket", "/run/x.sock", false, "unix_sockets", "\"sockets\": [\"/run/x.sock\"], \"unix_sockets\": \"all\"");
+	expect(r, "socket", "/run/x.sock", false, "unix_sockets",
+	       "\"sockets\": [\"/run/x.sock\"], \"unix_sockets\": \"all\"");
 	expect(r, "socket", "{toolbelt}", false, "sockets", "\"sockets\": [\"{toolbelt}\"]");
 	json_decref(r);
 	r = world_granted(&w, "{\"sockets\":[\"{toolbelt}\"]}");
@@ -178,9 +181,10 @@ END_TEST
 
 START_TEST(bad_questions)
 {
-	static const char *const rows[][2] = { { "read", "x" },	     { "read", "/a/../b" }, { "write", "" }, { "host", "" },
-					       { "host", "a..b" },   { "host", "a:0" },	    { "host", "http://a/" },
-					       { "colour", "/red" }, { "socket", "run" },   { "read", "{toolbelt}" } };
+	static const char *const rows[][2] = { { "read", "x" },         { "read", "/a/../b" }, { "write", "" },
+		                               { "host", "" },          { "host", "a..b" },    { "host", "a:0" },
+		                               { "host", "http://a/" }, { "colour", "/red" },  { "socket", "run" },
+		                               { "read", "{toolbelt}" } };
 	struct world w;
 	json_t *r, *out = NULL;
 	oc_error *err = NULL;
@@ -188,8 +192,8 @@ START_TEST(bad_questions)
 	world_make(&w);
 	r = world_granted(&w, "{}");
 	for (size_t i = 0; i < OC_COUNT(rows); i++) {
-		ck_assert_msg(oc_resolved_explain(r, rows[i][0], rows[i][1], &out, &err) == OC_EINVAL, "%s %s", rows[i][0],
-			      rows[i][1]);
+		ck_assert_msg(oc_resolved_explain(r, rows[i][0], rows[i][1], &out, &err) == OC_EINVAL, "%s %s",
+		              rows[i][0], rows[i][1]);
 		oc_error_free(err);
 		err = NULL;
 	}
@@ -208,8 +212,8 @@ START_TEST(needs)
 	world_make(&w);
 	world_file(&w, "~/.aws/k", NULL);
 	r = world_granted(&w, "{\"write\":[\"{workspace}\"],\"network\":{\"allow\":[\"api.example.com\"]}}");
-	n = json_pack("{s:[s,s], s:[s], s:[s,s]}", "hosts", "api.example.com", "api.example.com:22", "read", "~/x", "write",
-		      "{workspace}", "{run}/x");
+	n = json_pack("{s:[s,s], s:[s], s:[s,s]}", "hosts", "api.example.com", "api.example.com:22", "read", "~/x",
+	              "write", "{workspace}", "{run}/x");
 	ck_assert_int_eq(oc_resolved_needs(r, n, &err), 0);
 	json_decref(n);
 	n = json_pack("{s:[s], s:[s], s:[s]}", "hosts", "other.example.com", "read", "~/.aws/k", "write", "~/x");

@@ -36,7 +36,8 @@ START_TEST(entries)
 	size_t i, refused = 0;
 
 	load();
-	json_array_foreach(json_object_get(vectors, "entries"), i, v) {
+	json_array_foreach(json_object_get(vectors, "entries"), i, v)
+	{
 		const json_t *entry = json_object_get(v, "entry");
 		const char *want = json_string_value(json_object_get(v, "want"));
 		struct oc_host_rule rule;
@@ -45,7 +46,7 @@ START_TEST(entries)
 
 		refused += why != NULL;
 		ck_assert_msg((why == NULL) == (want != NULL), "entry %zu %s: %s", i, json_string_value(entry),
-			      why ? why : "accepted");
+		              why ? why : "accepted");
 		if (!why) {
 			show(&rule, got, sizeof(got));
 			ck_assert_str_eq(got, want);
@@ -73,7 +74,8 @@ static const char *dial(const json_t *list, bool exact, unsigned port, char *out
 	json_t *item;
 	size_t i;
 
-	json_array_foreach(list, i, item) {
+	json_array_foreach(list, i, item)
+	{
 		const char *a = json_string_value(item);
 
 		if (!oc_address_allowed(oc_address_classify(a), exact))
@@ -97,9 +99,9 @@ static const char *decide(const json_t *request, char *out, size_t size)
 	const char *verdict;
 
 	out[0] = '\0';
-	json_array_foreach(json_object_get(request, "allow"), i, item)
-		if (!oc_host_rule_parse(json_string_value(item), json_string_length(item), false, &rules[n]))
-			n++;
+	json_array_foreach(
+	        json_object_get(request, "allow"), i,
+	        item) if (!oc_host_rule_parse(json_string_value(item), json_string_length(item), false, &rules[n])) n++;
 	len = (int)json_string_length(raw);
 	ck_assert_int_lt(len, 4000);
 	memcpy(head, json_string_value(raw), (size_t)len);
@@ -122,7 +124,8 @@ START_TEST(requests)
 	size_t i, counts[3] = { 0, 0, 0 };
 
 	load();
-	json_array_foreach(json_object_get(vectors, "requests"), i, v) {
+	json_array_foreach(json_object_get(vectors, "requests"), i, v)
+	{
 		const char *want = json_string_value(json_object_get(v, "want"));
 		const char *where = json_string_value(json_object_get(v, "dial"));
 		char got[300];
@@ -130,7 +133,7 @@ START_TEST(requests)
 
 		counts[verdict[0] == 'a' ? 0 : verdict[0] == 'd' ? 1 : 2]++;
 		ck_assert_msg(strcmp(verdict, want) == 0, "request %zu (%s): %s, not %s", i,
-			      json_string_value(json_object_get(v, "note")), verdict, want);
+		              json_string_value(json_object_get(v, "note")), verdict, want);
 		if (where)
 			ck_assert_str_eq(got, where);
 	}
@@ -148,19 +151,30 @@ START_TEST(loopback)
 		const char *entry;
 		bool ok;
 	} rows[] = {
-		{ "127.0.0.1:5432", true },	 { "[::1]:5432", true },	{ "[::ffff:127.0.0.1]:80", true },
-		{ "127.8.9.1:1", true },	 { "127.0.0.1", false },	{ "[::1]", false },
-		{ "localhost:5432", false },	 { "x.localhost:80", false },	{ "0.0.0.0:80", false },
-		{ "169.254.169.254:80", false }, { "[64:ff9b::7f00:1]:80", false }, { "[2002:7f00:1::]:80", false },
-		{ "100.100.100.200:80", false }, { "[fd00:ec2::254]:80", false }, { "[ff02::1]:80", false },
+		{ "127.0.0.1:5432", true },
+		{ "[::1]:5432", true },
+		{ "[::ffff:127.0.0.1]:80", true },
+		{ "127.8.9.1:1", true },
+		{ "127.0.0.1", false },
+		{ "[::1]", false },
+		{ "localhost:5432", false },
+		{ "x.localhost:80", false },
+		{ "0.0.0.0:80", false },
+		{ "169.254.169.254:80", false },
+		{ "[64:ff9b::7f00:1]:80", false },
+		{ "[2002:7f00:1::]:80", false },
+		{ "100.100.100.200:80", false },
+		{ "[fd00:ec2::254]:80", false },
+		{ "[ff02::1]:80", false },
 	};
 	struct oc_host_rule r;
 
 	for (size_t i = 0; i < OC_COUNT(rows); i++) {
-		ck_assert_msg((oc_host_rule_parse(rows[i].entry, strlen(rows[i].entry), true, &r) == NULL) == rows[i].ok,
-			      "%s", rows[i].entry);
+		ck_assert_msg((oc_host_rule_parse(rows[i].entry, strlen(rows[i].entry), true, &r) == NULL) ==
+		                      rows[i].ok,
+		              "%s", rows[i].entry);
 		ck_assert_msg(oc_host_rule_parse(rows[i].entry, strlen(rows[i].entry), false, &r) != NULL, "%s",
-			      rows[i].entry);
+		              rows[i].entry);
 	}
 }
 END_TEST
@@ -209,7 +223,7 @@ START_TEST(classes)
 
 	for (size_t i = 0; i < OC_COUNT(rows); i++)
 		ck_assert_msg(oc_address_classify(rows[i].address) == rows[i].c, "%s is %d", rows[i].address,
-			      oc_address_classify(rows[i].address));
+		              oc_address_classify(rows[i].address));
 	for (int c = OC_ADDRESS_PUBLIC; c <= OC_ADDRESS_INVALID; c++) {
 		ck_assert_int_eq(oc_address_allowed(c, true), c == OC_ADDRESS_PUBLIC || c == OC_ADDRESS_PRIVATE);
 		ck_assert_int_eq(oc_address_allowed(c, false), c == OC_ADDRESS_PUBLIC);
