@@ -104,6 +104,21 @@ static bool copy_into(char **out, const char *text)
 	return *out || !text;
 }
 
+bool oc_reason_known(const char *reason)
+{
+	static const char *const known[] = {
+		"sandbox_denied",   "sandbox_unavailable", "sandbox_config",    "sandbox_workspace",
+		"sandbox_conflict", "container_running",   "secret_missing",    "run_lost",
+		"pin_mismatch",     "provider_failed",     "workspace_conflict"
+	};
+	size_t i;
+
+	for (i = 0; reason && i < OC_COUNT(known); i++)
+		if (!strcmp(reason, known[i]))
+			return true;
+	return false;
+}
+
 /* No refusal without a line to paste: where nothing better was given, what helps with that reason. */
 static const char *default_fix(const char *reason)
 {

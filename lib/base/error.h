@@ -21,6 +21,9 @@ int oc_refuse(oc_error **err, const char *reason, const char *subject, const cha
 
 int oc_nomem(oc_error **err);
 
+/* Whether this is one of the table. */
+bool oc_reason_known(const char *reason);
+
 /* All of them at once, for code that passes a caller's reason on: what is NULL is absent.  Texts are
  * bounded and escaped (utf8.h), so that an error can be printed and stored as it is; where errnum is
  * set its description is appended to the message. */

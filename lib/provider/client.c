@@ -251,25 +251,10 @@ static void on_notify(struct oc_conn *conn OC_UNUSED, const char *method OC_UNUS
 	start_ending(p, true);
 }
 
-static bool known_reason(const char *reason)
-{
-	static const char *const known[] = {
-		"sandbox_denied",   "sandbox_unavailable", "sandbox_config",    "sandbox_workspace",
-		"sandbox_conflict", "container_running",   "secret_missing",    "run_lost",
-		"pin_mismatch",     "provider_failed",     "workspace_conflict"
-	};
-	size_t i;
-
-	for (i = 0; reason && i < OC_COUNT(known); i++)
-		if (!strcmp(reason, known[i]))
-			return true;
-	return false;
-}
-
 static void remote_error(struct call *c, const oc_error *err)
 {
 	oc_error *mine = NULL;
-	bool pass = known_reason(oc_error_reason(err));
+	bool pass = oc_reason_known(oc_error_reason(err));
 
 	if (!pass)
 		(void)oc_refuse(&mine, "provider_failed", c->provider->name, "open-conduit doctor",

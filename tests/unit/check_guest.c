@@ -260,11 +260,8 @@ enum bad {
 	BAD_KINDS
 };
 
-static void misbehave(struct drive *d, enum bad kind)
+static bool misbehave_first(struct drive *d, enum bad kind)
 {
-	static const unsigned char oversized[] = { 1, 0, 16, 0, OC_FRAME_ARG, 0, 0, 0 };
-	static const unsigned char reserved[] = { 0, 0, 0, 0, OC_FRAME_ARG, 0, 1, 0 };
-	static char chunk[OC_FRAME_MAX];
 	unsigned char hello[4 + OC_NONCE_SIZE + 1] = { 2, 0, 0, 0 };
 
 	if (kind == NO_HELLO)
@@ -275,7 +272,16 @@ static void misbehave(struct drive *d, enum bad kind)
 		drive_send(d, OC_FRAME_HELLO, "\1\0\0\0abc", 7);
 	else if (kind == GARBAGE)
 		raw(d, "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 27);
-	if (kind == NO_HELLO || kind == VERSION || kind == SHORT_HELLO || kind == GARBAGE)
+	return kind == NO_HELLO || kind == VERSION || kind == SHORT_HELLO || kind == GARBAGE;
+}
+
+static void misbehave(struct drive *d, enum bad kind)
+{
+	static const unsigned char oversized[] = { 1, 0, 16, 0, OC_FRAME_ARG, 0, 0, 0 };
+	static const unsigned char reserved[] = { 0, 0, 0, 0, OC_FRAME_ARG, 0, 1, 0 };
+	static char chunk[OC_FRAME_MAX];
+
+	if (misbehave_first(d, kind))
 		return;
 	drive_hello(d);
 	drive_options(d, kind == UNKNOWN_OPTION        ? 0x40000001u
