@@ -4,7 +4,7 @@
 # tier: ci
 # user: root
 # packages: debootstrap
-# timeout: 1200
+# timeout: 2700
 # What a newcomer meets: nothing of ours and nothing of a developer's is installed.  Skipped only where debootstrap
 # can't reach its mirror.
 set -u

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Made by frozen.py when the version was frozen; never changed. */
+#include <stddef.h>
+
+#ifdef __LP64__
+_Static_assert(OC_GIT_READONLY == 0, "OC_GIT_READONLY was renumbered");
+_Static_assert(OC_GIT_CLONE == 1, "OC_GIT_CLONE was renumbered");
+_Static_assert(OC_LOG_ERROR == 1, "OC_LOG_ERROR was renumbered");
+_Static_assert(OC_LOG_WARNING == 2, "OC_LOG_WARNING was renumbered");
+_Static_assert(OC_LOG_INFO == 3, "OC_LOG_INFO was renumbered");
+_Static_assert(OC_LOG_DEBUG == 4, "OC_LOG_DEBUG was renumbered");
+_Static_assert(OC_OK == 0, "OC_OK was renumbered");
+_Static_assert(OC_EFAILED == -1, "OC_EFAILED was renumbered");
+_Static_assert(OC_ENOMEM == -2, "OC_ENOMEM was renumbered");
+_Static_assert(OC_EINVAL == -3, "OC_EINVAL was renumbered");
+_Static_assert(OC_EIO == -4, "OC_EIO was renumbered");
+_Static_assert(OC_EPROTO == -5, "OC_EPROTO was renumbered");
+_Static_assert(OC_EREFUSED == -6, "OC_EREFUSED was renumbered");
+_Static_assert(OC_EVERSION == -7, "OC_EVERSION was renumbered");
+_Static_assert(OC_ELIMIT == -8, "OC_ELIMIT was renumbered");
+_Static_assert(OC_ENOTFOUND == -9, "OC_ENOTFOUND was renumbered");
+_Static_assert(OC_EEXISTS == -10, "OC_EEXISTS was renumbered");
+_Static_assert(OC_ECLOSED == -11, "OC_ECLOSED was renumbered");
+_Static_assert(OC_ETIME == -12, "OC_ETIME was renumbered");
+_Static_assert(offsetof(oc_broker_options, size) == 0, "oc_broker_options.size moved");
+_Static_assert(offsetof(oc_broker_options, provider) == 8, "oc_broker_options.provider moved");
+_Static_assert(offsetof(oc_broker_options, provider_dir) == 16, "oc_broker_options.provider_dir moved");
+_Static_assert(offsetof(oc_broker_options, pass_env) == 24, "oc_broker_options.pass_env moved");
+_Static_assert(offsetof(oc_broker_options, flags) == 32, "oc_broker_options.flags moved");
+_Static_assert(offsetof(oc_request, size) == 0, "oc_request.size moved");
+_Static_assert(offsetof(oc_request, run) == 8, "oc_request.run moved");
+_Static_assert(offsetof(oc_request, work) == 16, "oc_request.work moved");
+_Static_assert(offsetof(oc_request, binding) == 24, "oc_request.binding moved");
+_Static_assert(offsetof(oc_request, policy) == 32, "oc_request.policy moved");
+_Static_assert(offsetof(oc_request, workspace) == 40, "oc_request.workspace moved");
+_Static_assert(offsetof(oc_request, cwd) == 48, "oc_request.cwd moved");
+_Static_assert(offsetof(oc_request, argv) == 56, "oc_request.argv moved");
+_Static_assert(offsetof(oc_request, env) == 64, "oc_request.env moved");
+_Static_assert(offsetof(oc_request, secrets) == 72, "oc_request.secrets moved");
+_Static_assert(offsetof(oc_request, need_hosts) == 80, "oc_request.need_hosts moved");
+_Static_assert(offsetof(oc_request, need_read) == 88, "oc_request.need_read moved");
+_Static_assert(offsetof(oc_request, need_write) == 96, "oc_request.need_write moved");
+_Static_assert(offsetof(oc_request, git) == 104, "oc_request.git moved");
+_Static_assert(offsetof(oc_request, keep) == 108, "oc_request.keep moved");
+_Static_assert(offsetof(oc_request, timeout_ms) == 112, "oc_request.timeout_ms moved");
+_Static_assert(offsetof(oc_request, grace_ms) == 120, "oc_request.grace_ms moved");
+_Static_assert(offsetof(oc_request, flags) == 128, "oc_request.flags moved");
+_Static_assert(offsetof(oc_context_options, size) == 0, "oc_context_options.size moved");
+_Static_assert(offsetof(oc_context_options, state_dir) == 8, "oc_context_options.state_dir moved");
+_Static_assert(offsetof(oc_context_options, config_dir) == 16, "oc_context_options.config_dir moved");
+_Static_assert(offsetof(oc_context_options, libexec_dir) == 24, "oc_context_options.libexec_dir moved");
+_Static_assert(offsetof(oc_context_options, log) == 32, "oc_context_options.log moved");
+_Static_assert(offsetof(oc_context_options, log_userdata) == 40, "oc_context_options.log_userdata moved");
+_Static_assert(offsetof(oc_context_options, log_userdata_free) == 48, "oc_context_options.log_userdata_free moved");
+_Static_assert(offsetof(oc_context_options, log_level) == 56, "oc_context_options.log_level moved");
+_Static_assert(offsetof(oc_context_options, flags) == 60, "oc_context_options.flags moved");
+_Static_assert(offsetof(oc_provider_ops, size) == 0, "oc_provider_ops.size moved");
+_Static_assert(offsetof(oc_provider_ops, name) == 8, "oc_provider_ops.name moved");
+_Static_assert(offsetof(oc_provider_ops, version) == 16, "oc_provider_ops.version moved");
+_Static_assert(offsetof(oc_provider_ops, kind) == 24, "oc_provider_ops.kind moved");
+_Static_assert(offsetof(oc_provider_ops, check) == 32, "oc_provider_ops.check moved");
+_Static_assert(offsetof(oc_provider_ops, plan) == 40, "oc_provider_ops.plan moved");
+_Static_assert(offsetof(oc_provider_ops, inspect) == 48, "oc_provider_ops.inspect moved");
+_Static_assert(offsetof(oc_provider_ops, cleanup) == 56, "oc_provider_ops.cleanup moved");
+_Static_assert(offsetof(oc_run_ops, size) == 0, "oc_run_ops.size moved");
+_Static_assert(offsetof(oc_run_ops, state) == 8, "oc_run_ops.state moved");
+_Static_assert(offsetof(oc_run_ops, output) == 16, "oc_run_ops.output moved");
+_Static_assert(offsetof(oc_run_ops, ended) == 24, "oc_run_ops.ended moved");
+_Static_assert(offsetof(oc_run_ops, failed) == 32, "oc_run_ops.failed moved");
+_Static_assert(offsetof(oc_run_ops, secret) == 40, "oc_run_ops.secret moved");
+_Static_assert(offsetof(oc_run_ops, userdata_free) == 48, "oc_run_ops.userdata_free moved");
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file broker.h One object for one kind of policy; one type, a constructor a kind. */
+#ifndef OPENCONDUIT_BROKER_H
+#define OPENCONDUIT_BROKER_H
+
+#include <openconduit/policy.h>
+#include <openconduit/run.h>
+
+OC_BEGIN_DECLS
+
+typedef struct oc_broker oc_broker;
+
+typedef struct oc_broker_options {
+	size_t size;                 /**< sizeof(oc_broker_options) */
+	const char *provider;        /**< name; NULL: "srt" for the process sandbox.  Copied, as all here. */
+	const char *provider_dir;    /**< looked in before libexec_dir/providers; NULL: none */
+	const char *const *pass_env; /**< names the provider gets from the environment; NULL-terminated, or NULL */
+	uint32_t flags;              /**< must be 0 */
+} oc_broker_options;
+#define OC_BROKER_OPTIONS_INIT                                                                                         \
+	{                                                                                                              \
+		sizeof(oc_broker_options), 0, 0, 0, 0                                                                  \
+	}
+
+/** Brokers keep the store they were made with; it must outlive them.  @param options NULL: defaults. */
+OC_API OC_WARN_UNUSED int oc_sandbox_broker_new(oc_store *store, const oc_broker_options *options, oc_broker **out,
+                                                oc_error **err);
+/** Kind "none": the same plan, pin and guard; the record says unsandboxed. */
+OC_API OC_WARN_UNUSED int oc_unsandboxed_broker_new(oc_store *store, const oc_broker_options *options, oc_broker **out,
+                                                    oc_error **err);
+/** Known and refused: `sandbox_unavailable`, not built yet. */
+OC_API OC_WARN_UNUSED int oc_container_broker_new(oc_store *store, const oc_broker_options *options, oc_broker **out,
+                                                  oc_error **err);
+OC_API void
+oc_broker_free(oc_broker *broker); /**< NULL allowed; outstanding operations are dropped without a callback. */
+
+enum oc_git_mode {
+	OC_GIT_READONLY =
+	        0, /**< a repository in or around a write grant: its .git, the common directory too, is read-only */
+	OC_GIT_CLONE =
+	        1, /**< the workspace is a clone of its own: .git is a mount point, config, hooks, info and what makes
+				* git look elsewhere are read-only; must be there as real files */
+};
+
+/** What one run asks for.  Strings are copied; lists are NULL-terminated. */
+typedef struct oc_request {
+	size_t size;             /**< sizeof(oc_request) */
+	const char *run;         /**< run id ([a-z0-9]{8,32}); NULL: a new one */
+	const char *work;        /**< Work key or NULL */
+	const char *binding;     /**< SCOPE/BINDING or NULL */
+	const char *policy;      /**< policy text as written; NULL only for kind none */
+	const char *workspace;   /**< absolute; what {workspace} means */
+	const char *cwd;         /**< absolute; NULL: the workspace */
+	const char *const *argv; /**< the command; argv[0] is looked up in the run's PATH */
+	const char *const *
+	        env; /**< NAME=VALUE (pinned), or NAME (from the host's environment at launch; only the name is pinned) */
+	const char *const *secrets; /**< names; values come by oc_run_ops.secret, delivered as variables of that name */
+	const char *const *need_hosts, *const *need_read,
+	                                       *const *need_write; /**< compared with the policy: sandbox_denied */
+	int32_t git;                                               /**< enum oc_git_mode */
+	int32_t keep;       /**< non-zero: goes on with no host connected; 0: is stopped after 10 s without one */
+	int64_t timeout_ms; /**< 0: none; the run's state is then "timeout" */
+	int64_t grace_ms;   /**< between SIGTERM and SIGKILL; 0: 5000 */
+	uint32_t flags;     /**< must be 0 */
+} oc_request;
+#define OC_REQUEST_INIT                                                                                                \
+	{                                                                                                              \
+		sizeof(oc_request), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                  \
+	}
+
+/** plan: *new*, the callback owns it (oc_plan_free()); exactly one of plan and err is set. */
+typedef void (*oc_plan_fn)(oc_plan *plan, const oc_error *err, void *userdata);
+/** checks: JSON {"ok","provider","checks":[{"id","title","ok","detail","fix","ms"}…]}; borrowed. */
+typedef void (*oc_check_fn)(const char *checks, const oc_error *err, void *userdata);
+
+/** Perform the provider's checks and keep the verdict.  Completes by the callback, never inside the call. */
+OC_API OC_WARN_UNUSED int oc_broker_check(oc_broker *broker, oc_check_fn fn, void *userdata, oc_error **err);
+/** Plan one launch.  Changes nothing on the machine. */
+OC_API OC_WARN_UNUSED int oc_broker_plan(oc_broker *broker, const oc_request *request, oc_plan_fn fn, void *userdata,
+                                         oc_error **err);
+/** The shortcut over all steps: check where no fresh verdict is there, plan, pin, launch, release when held.
+ * The run comes at once; what goes wrong arrives at ops->failed. */
+OC_API OC_WARN_UNUSED int oc_broker_start(oc_broker *broker, const oc_request *request, const oc_run_ops *ops,
+                                          void *userdata, oc_run **out, oc_error **err);
+/** explain without planning (no provider is asked): as oc_plan_explain(). */
+OC_API OC_WARN_UNUSED int oc_broker_explain(oc_broker *broker, const oc_request *request, const char *question,
+                                            const char *subject, char **json, oc_error **err);
+
+OC_END_DECLS
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file store.h What was planned, pinned, run and found: "every run's history records the exact
+ * policy it ran under". */
+#ifndef OPENCONDUIT_STORE_H
+#define OPENCONDUIT_STORE_H
+
+#include <openconduit/context.h>
+
+OC_BEGIN_DECLS
+
+typedef struct oc_store oc_store;
+
+/** Open (and make or migrate) the state directory's store.  The directory must be ours and mode
+ * 0700.  Unreadable or damaged is an error, never "empty"; a newer schema is OC_EVERSION.
+ * @param out *new*; oc_store_free(). */
+OC_API OC_WARN_UNUSED int oc_store_open(oc_context *ctx, oc_store **out, oc_error **err);
+OC_API void oc_store_free(oc_store *store); /**< NULL allowed. */
+
+/** Runs, newest first.
+ * @param limit 0: 100.
+ * @param json *new* text (free()): [{"id","kind","state","reason","created","command"…}, …] */
+OC_API OC_WARN_UNUSED int oc_store_runs(oc_store *store, uint32_t limit, char **json, oc_error **err);
+/** One run whole: state, policy as written, plan, digest, attempts, probes, events, exit.
+ * @param id the id, or a prefix of it that names one run only (OC_EINVAL otherwise; OC_ENOTFOUND).
+ * @param json *new* text (free()). */
+OC_API OC_WARN_UNUSED int oc_store_run(oc_store *store, const char *id, char **json, oc_error **err);
+/** A part of the run's output from the journal on disk, also while it runs.
+ * @param offset 0, or what the last call returned; moved past what was read.
+ * @param fn called for each piece: stream 1 or 2; or 0, data NULL: `len` bytes are gone.
+ * @return 1: there may be more, 0: at the end for now, or negative. */
+OC_API OC_WARN_UNUSED int oc_store_output(oc_store *store, const char *id, uint64_t *offset,
+                                          void (*fn)(int stream, uint64_t offset, const void *data, size_t len,
+                                                     void *userdata),
+                                          void *userdata, oc_error **err);
+/** Walk every unfinished run under the recovery lock and settle what can be settled; adopts and
+ * kills nothing that is alive and ours to adopt.  Safe to repeat.
+ * @param json *new* text: [{"id","outcome","detail"}…], outcome one of "forgotten", "launchable",
+ * "alive", "finished", "run_lost", "pin_mismatch", "unknown". */
+OC_API OC_WARN_UNUSED int oc_store_recover(oc_store *store, char **json, oc_error **err);
+
+OC_END_DECLS
+#endif
