@@ -6,6 +6,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 2
 map=${1:-HACKING.md}
+# shellcheck disable=SC2016 # backquotes are what is looked for
 named=$(sed -n '/^| promise/,/^$/p' "$map" | grep -o '`[^`]*/[^`]*\.[a-z]*`' | tr -d '`' | sort -u)
 missing=
 count=0
