@@ -123,7 +123,8 @@ static void state(oc_run *run, const char *name, const char *json, void *userdat
 static void lost(struct exec *x, size_t bytes)
 {
 	hide_progress(x);
-	out_printf(&x->h->err, "open-conduit: %zu bytes of output were dropped: they were not read in time\n", bytes);
+	out_printf(&x->h->err, "open-conduit: up to %zu bytes of output were dropped: they were not read in time\n",
+	           bytes);
 	out_flush(&x->h->err);
 	x->lost += bytes;
 }

@@ -12,6 +12,7 @@
 #include "guard/guard.h"
 #include "guard/instruct.h"
 #include "guard/messages.h"
+#include "guard/preflight.h"
 #include "guard/record.h"
 
 #define HELLO_MS      60000
@@ -97,7 +98,8 @@ static int start(struct oc_guard *g, oc_error **err)
 
 	if (rc < 0)
 		return rc;
-	rc = oc_launch_fork(&g->launch, &plan, g->umask, err);
+	rc = oc_preflight_guest(&plan, err);
+	rc = rc < 0 ? rc : oc_launch_fork(&g->launch, &plan, g->umask, err);
 	if (rc >= 0) {
 		oc_fault("guard:before-started");
 		rc = oc_record_started(g, err);

@@ -224,6 +224,17 @@ static void check_earlier(int run_dir, const struct oc_plan_view *p, oc_error **
 	collect(all, err);
 }
 
+int oc_preflight_guest(const struct oc_plan_view *p, oc_error **err)
+{
+	oc_error *all = NULL;
+
+	check_digest(p->guest, p->guest_digest, "guest", &all);
+	if (!all)
+		return 0;
+	*err = all;
+	return oc_error_code(all);
+}
+
 int oc_preflight(int run_dir, const struct oc_plan_view *p, oc_error **err)
 {
 	oc_error *all = NULL;

@@ -7,5 +7,7 @@
 
 /* 0, or the chain of refusals.  Makes the run's private directories when nothing was refused. */
 int oc_preflight(int run_dir, const struct oc_plan_view *plan, oc_error **err);
+/* Is the guest still the one that was planned?  Asked once more at the launch: a held run may have waited long. */
+int oc_preflight_guest(const struct oc_plan_view *plan, oc_error **err);
 
 #endif

@@ -236,7 +236,7 @@ static int take_node(struct srt *srt, const char *path, char **old)
 
 int locate_node(struct srt *srt, struct refusal *r)
 {
-	static const char *const shapes[] = { "node-linux-" ARCH, "node", "../.." };
+	static const char *const shapes[] = { ("node-linux-" ARCH), "node", "../.." };
 	cleanup_free char *old = NULL;
 	const char *rest = search_path();
 	char *dir;
