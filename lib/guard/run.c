@@ -48,6 +48,7 @@ static void run_release(oc_run *run)
 	oc_source_free(run->guard_log);
 	oc_source_free(run->pump);
 	oc_source_free(run->retry);
+	oc_source_free(run->closing);
 	oc_close(run->guard_log_fd);
 	oc_close(run->dir);
 	oc_plan_free(run->plan);

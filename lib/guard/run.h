@@ -32,7 +32,9 @@ struct oc_run {
 	struct oc_buf guard_error; /* what a failing guard printed */
 	struct oc_source *pump;    /* output is read in turns, so that no dispatch is long */
 	struct oc_source *retry;   /* stdin that the guard had no room for */
-	uint64_t read_to;          /* journal position delivered */
+	struct oc_source *closing; /* what the end of the connection means */
+	unsigned closed_for;
+	uint64_t read_to; /* journal position delivered */
 	bool exited, over, auto_release, releasing;
 	struct oc_buf input; /* stdin not yet accepted; input_at is its offset */
 	uint64_t input_at;

@@ -19,6 +19,8 @@
 
 #define GUARD_PROGRAM    "open-conduit-guard"
 #define HELLO_TIMEOUT_MS 30000
+#define CLOSE_CHECK_MS   100
+#define CLOSE_CHECKS     10
 
 static const char *const REPORTED[] = { "checking", "held",    "refused",  "started",
 	                                "proved",   "running", "stopping", "exited" };
@@ -107,25 +109,42 @@ static bool ended(oc_run *run)
 	return run->exited;
 }
 
-/* A guard that lives has another host now, or will: only one that is gone has lost its run. */
-static void connection_lost(oc_run *run, const oc_error *err)
+static void connection_lost(oc_run *run, bool alive)
 {
-	const char *because = err ? oc_error_message(err) : "it closed the connection";
 	oc_error *lost = NULL;
 	char fix[80];
-	pid_t pid;
 
-	if (oc_guard_alive(run->dir, OC_GUARD_INFO, &pid, NULL) == OC_ALIVE_YES)
-		oc_fail(&lost, OC_ECLOSED, 0, "run %s goes on without this host: its guard has another, or %s", run->id,
-		        because);
+	if (alive)
+		oc_fail(&lost, OC_ECLOSED, 0,
+		        "run %s goes on without this host: another took it over, or its guard closed the connection",
+		        run->id);
 	else
-		oc_refuse(&lost, "run_lost", run->id, oc_store_show_run(fix, run->id), "the guard is gone: %s",
-		          because);
+		oc_refuse(&lost, "run_lost", run->id, oc_store_show_run(fix, run->id),
+		          "the connection to the guard was lost, and the guard is gone");
 	oc_run_failed(run, lost);
 	oc_error_free(lost);
 }
 
-static void closed(struct oc_conn *conn OC_UNUSED, const oc_error *err, void *userdata)
+/* A guard that lives has another host; one that is gone has lost its run, unless it left a record.  A process that is
+ * ending lets go of its sockets before it is seen to be dead, so the question is asked for a while. */
+static void judge_close(void *userdata)
+{
+	oc_run *run = userdata;
+	pid_t pid;
+	bool alive = oc_guard_alive(run->dir, OC_GUARD_INFO, &pid, NULL) == OC_ALIVE_YES;
+
+	oc_run_enter(run);
+	if (ended(run))
+		oc_run_pump(run);
+	else if (alive && run->closed_for < CLOSE_CHECKS)
+		oc_source_set_timer(run->closing, CLOSE_CHECK_MS);
+	else
+		connection_lost(run, alive);
+	run->closed_for++;
+	oc_run_leave(run);
+}
+
+static void closed(struct oc_conn *conn OC_UNUSED, const oc_error *err OC_UNUSED, void *userdata)
 {
 	oc_run *run = userdata;
 
@@ -133,8 +152,8 @@ static void closed(struct oc_conn *conn OC_UNUSED, const oc_error *err, void *us
 	oc_conn_free(oc_steal(run->conn));
 	if (ended(run))
 		oc_run_pump(run);
-	else
-		connection_lost(run, err);
+	else if (oc_loop_add_timer(run->ctx->loop, 0, judge_close, run, &run->closing, NULL) < 0)
+		connection_lost(run, false);
 	oc_run_leave(run);
 }
 
