@@ -13,7 +13,7 @@ TOOLS = [
     ("bash with a here document and a pipe", "bash", "bash -c 'cat <<X | tr a-z A-Z\nhere\nX' | grep -qx HERE"),
     ("coreutils", "cp", "mkdir -p d/e && echo x > d/e/f && cp -a d d2 && mv d2/e d2/g && chmod 600 d2/g/f && ln -s f d2/g/l && rm -r d d2"),
     ("mktemp", "mktemp", "f=$(mktemp) && echo x > \"$f\" && rm \"$f\""),
-    ("find and xargs", "find", "touch a1 a2 && find . -name 'a?' -print0 | xargs -0 rm && ! [ -e a1 ]"),
+    ("find and xargs", "find", "touch a1 a2 && find . -maxdepth 1 -type f -name 'a?' -print0 | xargs -0 rm && ! [ -e a1 ]"),
     ("sed -i", "sed", "echo one > s && sed -i s/one/two/ s && grep -qx two s && rm s"),
     ("awk", "awk", "[ \"$(printf '1\\n2\\n' | awk '{s+=$1} END {print s}')\" = 3 ]"),
     ("grep -r", "grep", "grep -rq one file"),
