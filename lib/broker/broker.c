@@ -94,15 +94,6 @@ int oc_container_broker_new(oc_store *store OC_UNUSED, const oc_broker_options *
 	                 "containers are known but not built yet");
 }
 
-/* {run}: state/live/<id>/run */
-static char *run_directory(const char *state_dir, const char *run)
-{
-	oc_cleanup(oc_buf_free) struct oc_buf path = { 0 };
-
-	oc_buf_init(&path, 8192);
-	return oc_buf_printf(&path, "%s/live/%s/run", state_dir, run) < 0 ? NULL : oc_buf_steal(&path);
-}
-
 int oc_broker_resolve(oc_broker *broker, const struct oc_request_copy *request, oc_policy **policy, json_t **resolved,
                       oc_error **err)
 {
@@ -118,7 +109,8 @@ int oc_broker_resolve(oc_broker *broker, const struct oc_request_copy *request, 
 		return rc;
 	*resolved = NULL;
 	if (broker->provider) {
-		run_dir = run_directory(broker->ctx->state_dir, request->run);
+		run_dir = oc_plan_run_dir(
+		        &(struct oc_plan_input){ .state_dir = broker->ctx->state_dir, .run = request->run });
 		if (!run_dir) {
 			oc_policy_free(parsed);
 			return oc_nomem(err);

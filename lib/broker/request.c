@@ -45,16 +45,15 @@ static int keep_list(struct oc_strv *list, const char *const **member, const cha
 
 static int check_id(struct oc_request_copy *copy, const char *id, oc_error **err)
 {
-	size_t n = id ? strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789") : 0;
 	int rc;
 
 	if (!id) {
 		rc = oc_random_id(copy->run, OC_RUN_ID_LENGTH);
 		return rc < 0 ? oc_fail(err, OC_EIO, -rc, "no random bytes for a run id") : 0;
 	}
-	if (n < 8 || n >= OC_RUN_ID_SIZE || id[n])
+	if (!oc_run_id_valid(id))
 		return oc_fail(err, OC_EINVAL, 0, "request.run must be 8 to 32 of [a-z0-9]");
-	memcpy(copy->run, id, n + 1);
+	memcpy(copy->run, id, strlen(id) + 1);
 	return 0;
 }
 
