@@ -9,30 +9,49 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from faults import FOLLOW, SOAK, alive, follow, get, guard_of, listed, ok, processes, read_json, start, wait_for
 from world import BUILD, World, finish, put
 
-LINES, KILLS = 4000, 20
-SCRIPT = "i=0; while [ $i -lt %d ]; do i=$((i+1)); echo line $i; [ $((i %% 40)) != 0 ] || sleep 0.1; done; exit 3" % LINES
-INPUT = 3 << 20
+KILLS = 20
+# A run goes on by as much for each host that was killed, and freely after the last: its end can't come before, however fast
+# the machine is.
+PACE = "pace() { while ! [ -e killed.$1 ] && ! [ -e killed.%d ]; do sleep 0.02; done; }; " % KILLS
+LINES = KILLS * 200
+SCRIPT = PACE + ("i=0; while [ $i -lt %d ]; do i=$((i+1)); echo line $i; "
+                 "[ $((i %% 40)) != 0 ] || { sleep 0.1; pace $((i/200)); }; done; exit 3" % LINES)
+INPUT = KILLS * 10 << 14
+# Slowly, so that hosts die with stdin on its way.
+READER = PACE + ("n=0; while pace $((n/10)); dd bs=16384 count=1 2>/dev/null of=part && [ -s part ]; do "
+                 "cat part >> got; n=$((n+1)); sleep 0.02; done; cat got | sha256sum")
 
 
 def popen(w, *args, **more):
     return subprocess.Popen([FOLLOW, *args], env=w.env, stdin=subprocess.DEVNULL, **{"stderr": subprocess.PIPE, **more})
 
 
-def kill_hosts(w, kind, run, out, *more):
-    """KILLS hosts one after the other, each killed in the middle; the last one sees the end: (kills, parts, record)."""
+def size(path):
+    return os.path.getsize(path) if os.path.exists(path) else 0
+
+
+def kill_hosts(w, kind, run, out, watched, *more):
+    """KILLS hosts one after the other, the last one sees the end: (kills, parts, record).  Every other host is killed at any
+    moment, maybe before it has adopted the run; the rest once what is watched has grown under them."""
     parts, kills = [], 0
     while True:
         with open(out, "w+b") as log:
+            before = size(watched)
             host = popen(w, "adopt", w.state, run, *more, stdout=log)
             if kills < KILLS:
-                time.sleep(random.uniform(0.05, 0.35))
+                if kills % 2 and not wait_for(lambda: size(watched) > before or host.poll() is not None, 60):
+                    ok(False, kind + ": a reconnected host moves the run on", (kills, before))
+                time.sleep(random.uniform(0, 0.3))
                 if host.poll() is None:
                     host.kill()
                     kills += 1
+                    put("%s/killed.%d" % (w.ws, kills), "")
             _, err = host.communicate(timeout=120)
             log.seek(0)
             parts.append(log.read())
         if host.returncode == 0:
+            for k in range(kills + 1):
+                os.unlink("%s/killed.%d" % (w.ws, k))
             return kills, parts, json.loads(err.decode().strip().splitlines()[-1])
         if host.returncode != -9:
             ok(False, kind + ": a reconnected host goes on", err.decode())
@@ -40,8 +59,9 @@ def kill_hosts(w, kind, run, out, *more):
 
 
 def lines_of(w, kind):
+    put(w.ws + "/killed.0", "")
     run = start(w, kind, SCRIPT)
-    kills, parts, last = kill_hosts(w, kind, run, w.root + "/out")
+    kills, parts, last = kill_hosts(w, kind, run, w.root + "/out", w.root + "/out")
     if last is None:
         return
     ok(kills == KILLS, "%s: the host was killed %d times while the run lived" % (kind, KILLS), kills)
@@ -70,15 +90,15 @@ def input_of(w, kind):
     data = random.Random(1).randbytes(INPUT)
     with open(w.root + "/input", "wb") as f:
         f.write(data)
-    # Slowly, so that hosts die with stdin on its way.
-    run = start(w, kind, "while dd bs=16384 count=4 2>/dev/null of=part && [ -s part ]; do cat part >> got; sleep 0.02; done; cat got | sha256sum")
-    kills, parts, last = kill_hosts(w, kind, run, w.root + "/out", w.root + "/input")
+    put(w.ws + "/killed.0", "")
+    run = start(w, kind, READER)
+    kills, parts, last = kill_hosts(w, kind, run, w.root + "/out", w.ws + "/got", w.root + "/input")
     if last is None:
         return
     sent = hashlib.sha256(data).hexdigest()
     with open(w.ws + "/got", "rb") as f:
         got = f.read()
-    ok(kills >= 10, kind + ": the host was killed at least ten times while it fed stdin", kills)
+    ok(kills == KILLS, "%s: the host was killed %d times while it fed stdin" % (kind, KILLS), kills)
     ok(got == data and sent in b"".join(parts).decode(), kind + ": stdin arrived whole, once, in order", (len(got), len(data), last))
     os.unlink(w.ws + "/got")
 
