@@ -18,15 +18,19 @@ typedef struct oc_provider_ops {
 	size_t size;         /**< sizeof(oc_provider_ops) */
 	const char *name;    /**< "srt"; static */
 	const char *version; /**< of the provider; static */
-	const char *kind;    /**< "sandbox" */
+	const char *kind;    /**< "sandbox", "workspace" */
 	void (*check)(oc_call *call, void *userdata);
 	void (*plan)(oc_call *call, void *userdata);
 	void (*inspect)(oc_call *call, void *userdata);
 	void (*cleanup)(oc_call *call, void *userdata);
+	/* of the kind "workspace"; appended after 0.1 was frozen */
+	void (*create)(oc_call *call, void *userdata);
+	void (*save)(oc_call *call, void *userdata);
+	void (*remove)(oc_call *call, void *userdata);
 } oc_provider_ops;
 #define OC_PROVIDER_OPS_INIT                                                                                           \
 	{                                                                                                              \
-		sizeof(oc_provider_ops), 0, 0, 0, 0, 0, 0, 0                                                           \
+		sizeof(oc_provider_ops), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                  \
 	}
 
 OC_API const char *oc_call_method(const oc_call *call); /**< Borrowed until answered. */

@@ -43,6 +43,9 @@ static const struct method {
 	{ "plan", offsetof(struct oc_provider_ops, plan) },
 	{ "inspect", offsetof(struct oc_provider_ops, inspect) },
 	{ "cleanup", offsetof(struct oc_provider_ops, cleanup) },
+	{ "create", offsetof(struct oc_provider_ops, create) },
+	{ "save", offsetof(struct oc_provider_ops, save) },
+	{ "remove", offsetof(struct oc_provider_ops, remove) },
 };
 typedef void (*method_fn)(oc_call *call, void *userdata);
 

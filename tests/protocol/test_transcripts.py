@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a provider must answer, and to what it must not: transcripts replayed against the SDK (the C example, a program that
-misuses the SDK, the srt provider) and against the example without it.  Usage: test_transcripts.py MINIMAL MISUSE SRT SHELL."""
+misuses the SDK, the srt provider) and against the example without it.  Usage: test_transcripts.py MINIMAL MISUSE SRT SHELL SIZES OLDER."""
 import json, select, socket, subprocess, sys
 
 failed = 0
@@ -139,7 +139,22 @@ def srt(path):
     ok(peer.end() == 0, "srt: ends")
 
 
-def main(minimal_path, misuse_path, srt_path, shell_path):
+def sizes(path, older):
+    peer = Peer(path)
+    hello = peer.hello()
+    ok(hello["result"]["kind"] == "workspace" and hello["result"]["methods"] == ["inspect", "create", "save", "remove"], "workspace: initialize", hello)
+    ok(peer.ask(2, "create").get("result") == {"created": True}, "workspace: create")
+    ok(peer.ask(3, "save").get("result") == {"other": True} and peer.ask(4, "remove").get("result") == {"other": True}, "workspace: save, remove")
+    ok(peer.end() == 0, "workspace: ends")
+    peer = Peer(older)
+    hello = peer.hello()
+    ok(hello["result"]["methods"] == ["inspect"], "a struct of before workspaces: has no such method", hello)
+    answer = peer.ask(2, "create")
+    ok("error" in answer, "a struct of before workspaces: create is unknown", answer)
+    ok(peer.ask(3, "inspect").get("result") == {"other": True} and peer.end() == 0, "a struct of before workspaces: the rest works")
+
+
+def main(minimal_path, misuse_path, srt_path, shell_path, sizes_path, older_path):
     for path, name in ((minimal_path, "minimal"), (srt_path, "srt"), (shell_path, "shell")):
         common(path, name)
     minimal(minimal_path, "minimal")
@@ -147,6 +162,7 @@ def main(minimal_path, misuse_path, srt_path, shell_path):
     strict(minimal_path)
     misuse(misuse_path)
     srt(srt_path)
+    sizes(sizes_path, older_path)
     return 1 if failed else 0
 
 
