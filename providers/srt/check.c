@@ -121,11 +121,11 @@ static bool check_package(json_t *checks, struct srt *srt, bool *ok)
 	       check_node(checks, srt, ok);
 }
 
-static bool check_programs(json_t *checks, struct srt *srt, bool *ok)
+static bool check_programs(json_t *checks, struct srt *srt, const char *guest, bool *ok)
 {
 	int64_t begin = now_ms();
 	struct refusal r = { 0 };
-	int rc = locate_programs(srt, &r);
+	int rc = locate_programs(srt, &r) < 0 ? -1 : locate_relay(srt, guest, &r);
 	char *argv[] = { srt->programs[BWRAP].real, (char *)"--version", NULL }, *envp[] = { NULL };
 	struct process p = { .argv = argv, .envp = envp, .cwd = "/", .timeout_ms = VERSION_MS };
 
@@ -134,7 +134,7 @@ static bool check_programs(json_t *checks, struct srt *srt, bool *ok)
 		process_run(&p);
 		p.out[strcspn(p.out, "\r\n")] = '\0';
 	}
-	return add_located(checks, "programs", "bwrap, socat, rg, bash, which and sh are there", rc, &r, p.out, begin);
+	return add_located(checks, "programs", "bwrap, socat, rg, bash, which, sh and our relay are there", rc, &r, p.out, begin);
 }
 
 static bool check_user(json_t *checks, bool *ok)
@@ -313,7 +313,7 @@ static const char *act_verdict(const struct process *p, const struct act *a, con
 	if (!has_line(p->out, "NoNewPrivs:", "1"))
 		return "a sandboxed process could gain privileges";
 	if (!has_line(p->out, "guest", "")) {
-		*fix = "install Open Conduit again: meson install -C build";
+		*fix = REINSTALL;
 		return "the guest program can't be executed inside";
 	}
 	if (!has_line(p->out, "open ", a->nonce) || access(a->inside, F_OK) < 0)
@@ -426,7 +426,7 @@ json_t *check_all(const char *state_dir, const char *guest, const char *live_dir
 	bool ordinary, ready = false, added;
 
 	added = checks && check_user(checks, &ordinary) && check_paths(checks, live_dir) &&
-	        check_package(checks, &srt, &ready) && check_programs(checks, &srt, &ready);
+	        check_package(checks, &srt, &ready) && check_programs(checks, &srt, guest, &ready);
 	if (added && ready && ordinary)
 		added = check_act(checks, &srt, state_dir, guest, live_dir);
 	identity = srt_identity(&srt);

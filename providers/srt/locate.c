@@ -336,9 +336,21 @@ int locate_programs(struct srt *srt, struct refusal *r)
 	return missing_programs(srt, r);
 }
 
-int locate(struct srt *srt, struct refusal *r)
+int locate_relay(struct srt *srt, const char *guest, struct refusal *r)
 {
-	if (locate_package(srt, r) < 0 || locate_seccomp(srt, r) < 0 || locate_node(srt, r) < 0)
+	cleanup_free char *dir = path_parent(guest), *relay = format("%s/open-conduit-relay", dir ? dir : "");
+
+	srt->relay = relay ? realpath(relay, NULL) : NULL;
+	if (srt->relay && is_executable(srt->relay))
+		return 0;
+	return refuse(r, "sandbox_unavailable", relay, REINSTALL, "Open Conduit's relay for srt is missing: %s",
+	              relay ? relay : "open-conduit-relay");
+}
+
+int locate(struct srt *srt, const char *guest, struct refusal *r)
+{
+	if (locate_package(srt, r) < 0 || locate_seccomp(srt, r) < 0 || locate_node(srt, r) < 0 ||
+	    locate_relay(srt, guest, r) < 0)
 		return -1;
 	return locate_programs(srt, r);
 }
@@ -360,6 +372,7 @@ void srt_clear(struct srt *srt)
 	free(srt->version);
 	free(srt->node);
 	free(srt->node_version);
+	free(srt->relay);
 	free(srt->path);
 	*srt = (struct srt){ 0 };
 }
@@ -394,11 +407,12 @@ static json_t *digest_json(const char *path)
 json_t *srt_identity(const struct srt *srt)
 {
 	cleanup_free char *manifest = srt->package ? format("%s/package.json", srt->package) : NULL;
-	json_t *identity = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "srt", string_or_null(srt->version),
+	json_t *identity = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "srt", string_or_null(srt->version),
 	                             "package", string_or_null(srt->package), "cli_digest", digest_json(srt->cli),
 	                             "package_digest", digest_json(manifest), "seccomp_stamp",
 	                             stamp_of(srt->apply_seccomp), "node", string_or_null(srt->node_version),
-	                             "node_path", string_or_null(srt->node), "node_stamp", stamp_of(srt->node));
+	                             "node_path", string_or_null(srt->node), "node_stamp", stamp_of(srt->node), "relay_digest",
+	                             digest_json(srt->relay));
 	int id;
 
 	for (id = 0; identity && id < PROGRAMS; id++) {
@@ -415,7 +429,7 @@ json_t *srt_identity(const struct srt *srt)
 
 json_t *srt_tools(const struct srt *srt, const char *guest)
 {
-	const char *const fixed[] = { srt->package, srt->modules, srt->cli, srt->apply_seccomp, srt->node, guest };
+	const char *const fixed[] = { srt->package, srt->modules, srt->cli, srt->apply_seccomp, srt->node, srt->relay, guest };
 	json_t *tools = json_array();
 	size_t i;
 	int id;

@@ -8,6 +8,7 @@
 #define SRT_MINIMUM  "0.0.80"
 #define NODE_MINIMUM "22.12.0"
 #define SRT_INSTALL  "npm install -g @anthropic-ai/sandbox-runtime"
+#define REINSTALL    "install Open Conduit again: meson install -C build"
 
 enum program_id { BWRAP, SOCAT, RG, BASH, WHICH, SH, PROGRAMS };
 struct program {
@@ -19,6 +20,7 @@ struct srt {
 	char *cli, *vendor, *apply_seccomp, *version;
 	char *node, *node_version; /* version NULL: it can only be told by running it */
 	struct program programs[PROGRAMS];
+	char *relay;               /* ours, in socat's place */
 	char *path; /* those directories of PATH that hold one of the programs, in order */
 };
 const char *program_name(enum program_id id);
@@ -27,7 +29,8 @@ int locate_package(struct srt *srt, struct refusal *r);
 int locate_seccomp(struct srt *srt, struct refusal *r);
 int locate_node(struct srt *srt, struct refusal *r);
 int locate_programs(struct srt *srt, struct refusal *r);
-int locate(struct srt *srt, struct refusal *r); /* all of it, the first failure */
+int locate_relay(struct srt *srt, const char *guest, struct refusal *r); /* beside the guest */
+int locate(struct srt *srt, const char *guest, struct refusal *r);       /* all of it, the first failure */
 void srt_clear(struct srt *srt);
 
 /* -1, 0, 1 as strcmp, by the numbers of "a.b.c"; false when one of them is no such version. */

@@ -110,7 +110,7 @@ static int add_readonly(const json_t *resolved, const struct list *write, struct
 static int add_lifts(const struct srt *srt, const char *guest, const char *live, struct list *lifts, struct refusal *r)
 {
 	const char *const inside[] = { srt->vendor, srt->programs[BASH].real, srt->programs[SOCAT].real,
-		                       srt->programs[BASH].found, guest };
+		                       srt->programs[BASH].found, srt->relay, guest };
 	cleanup_free char *tmp = format("%s/t", live);
 	size_t i;
 
@@ -140,7 +140,7 @@ static json_t *settings_json(const struct srt *srt, bool all, const struct netwo
 	                 filesystem, "allowNestedUserNamespaces", all, "enableWeakerNestedSandbox", 0,
 	                 "mandatoryDenySearchDepth", 1, "ripgrep", "command", srt->programs[RG].real, "seccomp",
 	                 "applyPath", srt->apply_seccomp, "bwrapPath", srt->programs[BWRAP].real, "socatPath",
-	                 srt->programs[SOCAT].real);
+	                 srt->relay);
 }
 
 /* In one order, whatever the directory's is: the plan's digest is of it. */

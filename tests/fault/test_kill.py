@@ -194,6 +194,9 @@ def tree(pid):
     return out
 
 
+RELAY = "open-conduit-re"  # as /proc cuts its name
+
+
 def names(pids):
     out = {}
     for p in pids:
@@ -215,10 +218,10 @@ def kill_process(kind, w, comm, last=False):
         return w.oc("runs", "stop", run)
     c.note_sessions()
     os.kill(found[-1 if last else 0], signal.SIGKILL)
-    # socat and its like carry the proxy alone: without one the run goes on and must still be stoppable.
-    ended = wait_for(lambda: os.path.exists("%s/runs/%s/exit.json" % (w.state, run)), 5 if comm == "socat" else 60)
+    # A relay carries the proxy alone: without one the run goes on and must still be stoppable.
+    ended = wait_for(lambda: os.path.exists("%s/runs/%s/exit.json" % (w.state, run)), 5 if comm == RELAY else 60)
     if not ended:
-        c.ok(comm == "socat", "the run ends")
+        c.ok(comm == RELAY, "the run ends")
         stopped = w.oc("runs", "stop", "--grace", "1s", run)
         c.ok(stopped.returncode == 0, "it can be stopped", stopped.stderr)
     record = read_json("%s/runs/%s/exit.json" % (w.state, run)) or {}
@@ -309,7 +312,7 @@ def jobs_of(kind):
     jobs.append(lambda w: kill_live(kind, w))
     if kind == "srt":
         jobs += [lambda w, c=c, last=last: kill_process(kind, w, c, last)
-                 for c, last in (("node", False), ("bwrap", False), ("bwrap", True), ("socat", False))]
+                 for c, last in (("node", False), ("bwrap", False), ("bwrap", True), (RELAY, False))]
         jobs.append(provider_killed)
     else:
         jobs.append(lambda w: kill_process(kind, w, "open-conduit-gu"))
