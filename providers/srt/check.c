@@ -121,11 +121,11 @@ static bool check_package(json_t *checks, struct srt *srt, bool *ok)
 	       check_node(checks, srt, ok);
 }
 
-static bool check_programs(json_t *checks, struct srt *srt, const char *guest, bool *ok)
+static bool check_programs(json_t *checks, struct srt *srt, bool *ok)
 {
 	int64_t begin = now_ms();
 	struct refusal r = { 0 };
-	int rc = locate_programs(srt, &r) < 0 ? -1 : locate_relay(srt, guest, &r);
+	int rc = locate_programs(srt, &r) < 0 ? -1 : locate_relay(srt, &r);
 	char *argv[] = { srt->programs[BWRAP].real, (char *)"--version", NULL }, *envp[] = { NULL };
 	struct process p = { .argv = argv, .envp = envp, .cwd = "/", .timeout_ms = VERSION_MS };
 
@@ -426,7 +426,7 @@ json_t *check_all(const char *state_dir, const char *guest, const char *live_dir
 	bool ordinary, ready = false, added;
 
 	added = checks && check_user(checks, &ordinary) && check_paths(checks, live_dir) &&
-	        check_package(checks, &srt, &ready) && check_programs(checks, &srt, guest, &ready);
+	        check_package(checks, &srt, &ready) && check_programs(checks, &srt, &ready);
 	if (added && ready && ordinary)
 		added = check_act(checks, &srt, state_dir, guest, live_dir);
 	identity = srt_identity(&srt);

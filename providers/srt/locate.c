@@ -336,9 +336,10 @@ int locate_programs(struct srt *srt, struct refusal *r)
 	return missing_programs(srt, r);
 }
 
-int locate_relay(struct srt *srt, const char *guest, struct refusal *r)
+int locate_relay(struct srt *srt, struct refusal *r)
 {
-	cleanup_free char *dir = path_parent(guest), *relay = format("%s/open-conduit-relay", dir ? dir : "");
+	cleanup_free char *self = realpath("/proc/self/exe", NULL), *dir = self ? path_parent(self) : NULL;
+	cleanup_free char *relay = format("%s/open-conduit-relay", dir ? dir : "");
 
 	srt->relay = relay ? realpath(relay, NULL) : NULL;
 	if (srt->relay && is_executable(srt->relay))
@@ -347,10 +348,10 @@ int locate_relay(struct srt *srt, const char *guest, struct refusal *r)
 	              relay ? relay : "open-conduit-relay");
 }
 
-int locate(struct srt *srt, const char *guest, struct refusal *r)
+int locate(struct srt *srt, struct refusal *r)
 {
 	if (locate_package(srt, r) < 0 || locate_seccomp(srt, r) < 0 || locate_node(srt, r) < 0 ||
-	    locate_relay(srt, guest, r) < 0)
+	    locate_relay(srt, r) < 0)
 		return -1;
 	return locate_programs(srt, r);
 }

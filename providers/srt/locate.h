@@ -29,8 +29,8 @@ int locate_package(struct srt *srt, struct refusal *r);
 int locate_seccomp(struct srt *srt, struct refusal *r);
 int locate_node(struct srt *srt, struct refusal *r);
 int locate_programs(struct srt *srt, struct refusal *r);
-int locate_relay(struct srt *srt, const char *guest, struct refusal *r); /* beside the guest */
-int locate(struct srt *srt, const char *guest, struct refusal *r);       /* all of it, the first failure */
+int locate_relay(struct srt *srt, struct refusal *r); /* beside this program */
+int locate(struct srt *srt, struct refusal *r);       /* all of it, the first failure */
 void srt_clear(struct srt *srt);
 
 /* -1, 0, 1 as strcmp, by the numbers of "a.b.c"; false when one of them is no such version. */

@@ -74,7 +74,7 @@ static void on_plan(oc_call *call, void *userdata)
 	json_t *plan = NULL;
 
 	(void)userdata;
-	if (params && locate(&srt, text_of(params, "guest"), &r) == 0)
+	if (params && locate(&srt, &r) == 0)
 		plan = launch_plan(&srt, json_object_get(params, "resolved"), text_of(params, "guest"),
 		                   text_of(params, "live"), &r);
 	srt_clear(&srt);
