@@ -9,7 +9,8 @@
 static void answer(oc_call *call, void *userdata)
 {
 	(void)userdata;
-	if (oc_call_reply(call, strcmp(oc_call_method(call), "create") ? "{\"other\":true}" : "{\"created\":true}") != OC_OK)
+	if (oc_call_reply(call, strcmp(oc_call_method(call), "create") ? "{\"other\":true}" : "{\"created\":true}") !=
+	    OC_OK)
 		abort();
 }
 

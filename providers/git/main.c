@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* open-conduit-provider-git: workspaces that are clones of the operator's checkout. */
+#include <openconduit/openconduit.h>
+#include <openconduit/provider.h>
+
+#include <git2.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "methods.h"
+
+struct param {
+	const char *name;
+	enum { TEXT, TEXT_OR_NULL, NUMBERS, AUTHOR, TRUTH } type;
+};
+
+static const struct param remove_params[] = { { "dir", TEXT }, { "root", NUMBERS } };
+
+static bool is_object_of(const json_t *value, const char *a, const char *b, json_type type)
+{
+	return json_object_size(value) == 2 && json_object_get(value, a) && json_object_get(value, b) &&
+	       json_typeof(json_object_get(value, a)) == type && json_typeof(json_object_get(value, b)) == type;
+}
+
+static bool of_type(const json_t *value, int type)
+{
+	switch (type) {
+	case TEXT:
+		return json_is_string(value);
+	case TEXT_OR_NULL:
+		return json_is_string(value) || json_is_null(value);
+	case NUMBERS:
+		return is_object_of(value, "dev", "ino", JSON_INTEGER);
+	case AUTHOR:
+		return json_is_null(value) || is_object_of(value, "name", "email", JSON_STRING);
+	default:
+		return json_is_boolean(value);
+	}
+}
+
+/* The parameters of a call: exactly these names, of these types; NULL: refused. */
+static json_t *take_params(oc_call *call, struct refusal *r, const struct param *list, size_t n)
+{
+	cleanup_json json_t *params = json_loads(oc_call_params(call), JSON_REJECT_DUPLICATES, NULL);
+
+	for (size_t i = 0; i < n; i++)
+		if (!of_type(json_object_get(params, list[i].name), list[i].type)) {
+			refuse(r, "provider_failed", list[i].name, NULL,
+			       "%s lacks its parameter %s, or it is of another type", oc_call_method(call),
+			       list[i].name);
+			return NULL;
+		}
+	if (json_object_size(params) != n) {
+		refuse(r, "provider_failed", oc_call_method(call), NULL, "%s got a parameter that it doesn't know",
+		       oc_call_method(call));
+		return NULL;
+	}
+	return json_incref(params);
+}
+
+static void answer(oc_call *call, json_t *reply, struct refusal *r)
+{
+	cleanup_free char *text = reply ? json_dumps(reply, JSON_COMPACT) : NULL;
+
+	if (text)
+		(void)oc_call_reply(call, text);
+	else
+		(void)oc_call_refuse(call, r->reason ? r->reason : "provider_failed", r->subject, r->fix,
+		                     r->message ? r->message : "out of memory");
+	json_decref(reply);
+	refusal_clear(r);
+}
+
+static void on_remove(oc_call *call, void *userdata)
+{
+	struct refusal r = { 0 };
+	cleanup_json json_t *params = take_params(call, &r, remove_params, GIT_COUNT(remove_params));
+
+	(void)userdata;
+	answer(call, params ? remove_workspace(params, &r) : NULL, &r);
+}
+
+/* libgit2 as nobody configured it: what is to be read of the operator's own configuration is read from the files that
+ * config.c names, never because a repository was opened. */
+static bool start_libgit2(void)
+{
+	static const int levels[] = { GIT_CONFIG_LEVEL_SYSTEM, GIT_CONFIG_LEVEL_XDG, GIT_CONFIG_LEVEL_GLOBAL,
+		                      GIT_CONFIG_LEVEL_PROGRAMDATA };
+
+	if (git_libgit2_init() < 0)
+		return false;
+	for (size_t i = 0; i < GIT_COUNT(levels); i++)
+		if (git_libgit2_opts(GIT_OPT_SET_SEARCH_PATH, levels[i], "/nonexistent") < 0)
+			return false;
+	return git_libgit2_opts(GIT_OPT_SET_TEMPLATE_PATH, "/nonexistent") == 0 &&
+	       git_libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION, 1) == 0 &&
+	       git_libgit2_opts(GIT_OPT_ENABLE_STRICT_OBJECT_CREATION, 1) == 0;
+}
+
+int main(int argc, char **argv)
+{
+	const oc_provider_ops ops = {
+		.size = sizeof(ops),
+		.name = "git",
+		.version = oc_version(),
+		.kind = "workspace",
+		.remove = on_remove,
+	};
+	int status;
+
+	if (argc == 2 && !strcmp(argv[1], "--version")) {
+		printf("open-conduit-provider-git %s\n", oc_version());
+		return 0;
+	}
+	(void)umask(077);
+	if (!start_libgit2()) {
+		fputs("open-conduit-provider-git: libgit2 does not start\n", stderr);
+		return 1;
+	}
+	status = oc_provider_main(&ops, NULL, argc, argv);
+	if (status == 2)
+		fprintf(stderr, "open-conduit-provider-git: started by hosts, with a socket on descriptors 0 and 1 "
+		                "(openconduit-provider(7))\n");
+	(void)git_libgit2_shutdown();
+	return status;
+}
