@@ -11,7 +11,7 @@ PATH = "/usr/local/bin:/usr/bin:/bin"
 
 def check(w, **env):
     variables = {"PATH": PATH, "HOME": w.home, "OPEN_CONDUIT_SRT": SRT, **env}
-    provider = Provider(BUILD + "/providers/srt/open-conduit-provider-srt", {k: v for k, v in variables.items() if v is not None})
+    provider = Provider(BUILD + "/libexec/providers/open-conduit-provider-srt", {k: v for k, v in variables.items() if v is not None})
     reply = provider.call("check", {"state_dir": w.state, "guest": "/bin/true", "live_dir": w.state + "/live"})
     provider.close()
     return {c["id"]: c for c in reply["checks"]}

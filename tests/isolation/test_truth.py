@@ -36,7 +36,7 @@ class Bench:
         return json.loads(lines[0]), [line == "true" for line in lines[1:]]
 
     def plan(self, resolved, **env):
-        provider = Provider(BUILD + "/providers/srt/open-conduit-provider-srt",
+        provider = Provider(BUILD + "/libexec/providers/open-conduit-provider-srt",
                             {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": self.home, "OPEN_CONDUIT_SRT": SRT, **env})
         answer = provider.call("plan", {"run": RUN, "resolved": resolved, "guest": self.guest, "live": self.live})
         provider.close()
