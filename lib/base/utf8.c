@@ -12,7 +12,12 @@ static size_t decode(const unsigned char *s, size_t len, uint32_t *out)
 
 	if (n == 0 || n > len)
 		return 0;
-	c = n == 1 ? s[0] : s[0] & (0xffu >> (n + 1));
+	/* Nearly all of what is ever read. */
+	if (n == 1) {
+		*out = s[0];
+		return 1;
+	}
+	c = s[0] & (0xffu >> (n + 1));
 	for (size_t i = 1; i < n; i++) {
 		if ((s[i] & 0xc0) != 0x80)
 			return 0;
@@ -55,37 +60,44 @@ static bool deceives(uint32_t c)
 	return false;
 }
 
-static int escape_one(struct oc_buf *out, const char *s, size_t n, uint32_t c, bool keep_lines)
+static bool shown_as_is(uint32_t c, bool keep_lines)
 {
-	if (c == '\n' && !keep_lines)
-		return oc_buf_puts(out, "\\n");
-	if ((c == '\n' || c == '\t') && keep_lines)
-		return oc_buf_add(out, s, n);
-	if (c < 0x20 || c == 0x7f)
-		return oc_buf_printf(out, "\\x%02x", c);
-	if (deceives(c))
+	if (c < 0x80)
+		return (c >= 0x20 && c != 0x7f) || (keep_lines && (c == '\n' || c == '\t'));
+	return !deceives(c);
+}
+
+static int put_escape(struct oc_buf *out, const char *s, size_t n, uint32_t c)
+{
+	static const char hex[] = "0123456789abcdef";
+	unsigned char byte = (unsigned char)*s;
+	const char text[] = { '\\', 'x', hex[byte >> 4], hex[byte & 15] };
+
+	if (n && c >= 0x80)
 		return oc_buf_printf(out, "\\u{%x}", c);
-	return oc_buf_add(out, s, n);
+	return n && c == '\n' ? oc_buf_puts(out, "\\n") : oc_buf_add(out, text, sizeof(text));
 }
 
 int oc_text_escape(struct oc_buf *out, const char *s, size_t len, bool keep_lines)
 {
+	size_t plain = 0, at = 0; /* plain: from there to at nothing needs an escape */
 	int rc = 0;
 
-	while (len && rc == 0) {
+	while (at < len && rc == 0) {
 		uint32_t c = 0;
-		size_t n = decode((const unsigned char *)s, len, &c);
+		size_t n = decode((const unsigned char *)s + at, len - at, &c);
 
-		if (!n) {
-			rc = oc_buf_printf(out, "\\x%02x", (unsigned char)*s);
-			n = 1;
-		} else {
-			rc = escape_one(out, s, n, c, keep_lines);
+		if (n && shown_as_is(c, keep_lines)) {
+			at += n;
+			continue;
 		}
-		s += n;
-		len -= n;
+		rc = oc_buf_add(out, s + plain, at - plain);
+		if (rc == 0)
+			rc = put_escape(out, s + at, n, c);
+		at += n ? n : 1;
+		plain = at;
 	}
-	return rc;
+	return rc < 0 || at == plain ? rc : oc_buf_add(out, s + plain, at - plain);
 }
 
 int oc_shell_quote(struct oc_buf *out, const char *s)
