@@ -46,7 +46,7 @@ static int refuse_file(struct host *h, const char *name, const char *path, const
 	text_puts(&message, why);
 	text_puts(&fix, open_to_others ? "chmod 600 " : "name a file of your own with mode 0600");
 	if (open_to_others)
-		host_quote(&fix, path);
+		text_quote(&fix, path);
 	rc = missing(h, name, message.data ? message.data : why, fix.data);
 	text_free(&message);
 	text_free(&fix);

@@ -138,26 +138,6 @@ void host_time(const json_t *value, char *out, size_t size)
 		snprintf(out, size, "unknown");
 }
 
-static bool plain_word(const char *s)
-{
-	return *s && !s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-")];
-}
-
-void host_quote(struct text *out, const char *word)
-{
-	if (plain_word(word)) {
-		text_puts(out, word);
-		return;
-	}
-	text_puts(out, "'");
-	for (; *word; word++)
-		if (*word == '\'')
-			text_puts(out, "'\\''");
-		else
-			text_add(out, word, 1);
-	text_puts(out, "'");
-}
-
 void host_command_line(struct text *out, const json_t *argv)
 {
 	const json_t *word;
@@ -167,7 +147,7 @@ void host_command_line(struct text *out, const json_t *argv)
 	{
 		if (i)
 			text_puts(out, " ");
-		host_quote(out, json_is_string(word) ? json_string_value(word) : "");
+		text_quote(out, json_is_string(word) ? json_string_value(word) : "");
 	}
 	text_puts(out, "");
 }

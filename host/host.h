@@ -54,8 +54,7 @@ const char *host_string(const json_t *object, const char *key); /* borrowed or N
 json_t *host_answer(void);
 /* A time of a record (milliseconds or text) in local time; "unknown" where it isn't there. */
 void host_time(const json_t *value, char *out, size_t size);
-long long host_time_ms(const json_t *value);         /* -1: unknown */
-void host_quote(struct text *out, const char *word); /* for a POSIX shell, where it has to be */
+long long host_time_ms(const json_t *value); /* -1: unknown */
 /* An array of words as a shell would read it, for showing. */
 void host_command_line(struct text *out, const json_t *argv);
 

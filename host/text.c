@@ -83,6 +83,23 @@ static bool continues(const unsigned char *hold, size_t held, unsigned char c)
 	         (hold[0] == 0xf4 && c > 0x8f));
 }
 
+size_t text_valid(const char *s, size_t len)
+{
+	const unsigned char *u = (const unsigned char *)s;
+	size_t at = 0;
+
+	while (at < len) {
+		size_t n = u[at] < 0x80 ? 1 : sequence_length(u[at]), held = 1;
+
+		while (held < n && at + held < len && continues(u + at, held, u[at + held]))
+			held++;
+		if (!n || held < n)
+			break;
+		at += n;
+	}
+	return at;
+}
+
 static uint32_t decode(const unsigned char *s, size_t len)
 {
 	uint32_t c = len == 2 ? s[0] & 0x1f : len == 3 ? s[0] & 0x0f : s[0] & 0x07;
@@ -296,4 +313,24 @@ size_t text_columns(const char *s)
 	for (; *s; s++)
 		n += ((unsigned char)*s & 0xc0) != 0x80;
 	return n;
+}
+
+static bool plain_word(const char *s)
+{
+	return *s && !s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-")];
+}
+
+void text_quote(struct text *out, const char *word)
+{
+	if (plain_word(word)) {
+		text_puts(out, word);
+		return;
+	}
+	text_puts(out, "'");
+	for (; *word; word++)
+		if (*word == '\'')
+			text_puts(out, "'\\''");
+		else
+			text_add(out, word, 1);
+	text_puts(out, "'");
 }

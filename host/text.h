@@ -16,6 +16,8 @@ struct text {
 void text_free(struct text *t);
 void text_add(struct text *t, const char *data, size_t len);
 void text_puts(struct text *t, const char *s);
+/* How many of these bytes are UTF-8 from the beginning: all, or where what is none begins. */
+size_t text_valid(const char *s, size_t len);
 
 struct filter {
 	bool lines;   /* newline and tab pass */
@@ -32,6 +34,7 @@ struct filter {
 void filter_add(struct filter *f, struct text *out, const char *data, size_t len);
 /* No more is coming: what is held is escaped, a colour left on is reset. */
 void filter_end(struct filter *f, struct text *out);
+void text_quote(struct text *out, const char *word); /* for a POSIX shell, where it has to be */
 /* A whole string on one line. */
 void text_escape(struct text *out, const char *s, bool ascii);
 /* Columns that a string which text_escape() made takes up; exact but for wide characters. */

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a document to structs, by the table; and what the checks after it share. */
+#ifndef HOST_CONFIG_READ_H
+#define HOST_CONFIG_READ_H
+
+#include <jansson.h>
+
+#include "config.h"
+#include "doc.h"
+#include "table.h"
+
+struct reading {
+	struct arena *arena;
+	const struct doc *doc;
+	struct report *report;
+	struct config_world world; /* every member set, but for claude_config_dir */
+	struct config *config;
+};
+
+/* Fill *out (zeroed, of record->size) from the object at `node`; what is wrong is told. */
+void read_record(struct reading *r, const struct record *record, const struct node *node, const char *path, void *out);
+
+/* Something is wrong with a field: an error of reason sandbox_config.  Its place is found by its path. */
+void bad(struct reading *r, const char *field, const char *fix, const char *fmt, ...)
+        __attribute__((format(printf, 4, 5)));
+/* All of it: another reason, a subject that isn't the field, a warning. */
+struct bad {
+	const char *field, *reason, *subject;
+	bool warning;
+};
+void bad_as(struct reading *r, const struct bad *what, const char *fix, const char *fmt, ...)
+        __attribute__((format(printf, 4, 5)));
+/* Each of the library's errors; their subjects are fields beneath `field` where `beneath` says so. */
+void bad_errors(struct reading *r, const char *field, bool beneath, const oc_error *err);
+/* A path as text of the arena; never NULL. */
+const char *at(struct reading *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* "rename … to …", or NULL when no candidate is like the word. */
+const char *did_you_mean(struct reading *r, const char *word, const char *const *candidates);
+
+bool texts_have(const struct config_texts *list, const char *word);
+const struct config_pair *pairs_find(const struct config_pairs *pairs, const char *name);
+
+/* checks.c and others: what one record can't tell alone. */
+void check_connections(struct reading *r);
+void check_scopes(struct reading *r);
+void check_settings(struct reading *r);
+/* binding.c */
+void check_binding(struct reading *r, const struct config_scope *scope, const char *scope_field,
+                   struct config_binding *b);
+/* place.c: sandbox, container, machine */
+void check_place(struct reading *r, struct config_binding *b);
+/* claude.c: the config directory of a sandboxed Claude Code */
+void check_claude(struct reading *r, const struct config_binding *b, const struct config_texts *write);
+/* rules.c: rules of a policy that can never matter */
+void check_rules(struct reading *r, const char *field, const json_t *normal);
+/* share.c: warns where two bindings share what they may write */
+void check_sharing(struct reading *r);
+
+/* files.c */
+/* `path` with ~/ put in; NULL without memory. */
+const char *path_expand(struct reading *r, const char *path);
+/* NULL, or what of it is not clean ("." and ".." are no names). */
+const char *path_check(const char *path);
+enum path_relation { PATHS_APART, PATHS_SAME, PATHS_FIRST_INSIDE, PATHS_SECOND_INSIDE };
+/* By device and inode along the whole way, links resolved; by name where nothing is there. */
+enum path_relation path_relation(const char *a, const char *b);
+
+#endif
