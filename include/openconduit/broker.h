@@ -46,7 +46,7 @@ enum oc_git_mode {
 typedef struct oc_request {
 	size_t size;             /**< sizeof(oc_request) */
 	const char *run;         /**< run id ([a-z0-9]{8,32}); NULL: a new one */
-	const char *work;        /**< Work key or NULL */
+	const char *work;        /**< id of the Work in whose clone it runs (oc_work_open()), or NULL */
 	const char *binding;     /**< SCOPE/BINDING or NULL */
 	const char *policy;      /**< policy text as written; NULL only for kind none */
 	const char *workspace;   /**< absolute; what {workspace} means */
@@ -58,14 +58,15 @@ typedef struct oc_request {
 	const char *const *need_hosts, *const *need_read,
 	                                       *const *need_write; /**< compared with the policy: sandbox_denied */
 	int32_t git;                                               /**< enum oc_git_mode */
-	int32_t keep;       /**< non-zero: goes on with no host connected; 0: is stopped after 10 s without one */
-	int64_t timeout_ms; /**< 0: none; the run's state is then "timeout" */
-	int64_t grace_ms;   /**< between SIGTERM and SIGKILL; 0: 5000 */
-	uint32_t flags;     /**< must be 0 */
+	int32_t keep;             /**< non-zero: goes on with no host connected; 0: is stopped after 10 s without one */
+	int64_t timeout_ms;       /**< 0: none; the run's state is then "timeout" */
+	int64_t grace_ms;         /**< between SIGTERM and SIGKILL; 0: 5000 */
+	uint32_t flags;           /**< must be 0 */
+	const char *const *files; /**< name, text, name, text …: put into {run} before the command starts; pinned */
 } oc_request;
 #define OC_REQUEST_INIT                                                                                                \
 	{                                                                                                              \
-		sizeof(oc_request), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                  \
+		sizeof(oc_request), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                               \
 	}
 
 /** plan: *new*, the callback owns it (oc_plan_free()); exactly one of plan and err is set. */

@@ -10,5 +10,6 @@
 #include <openconduit/policy.h>
 #include <openconduit/run.h>
 #include <openconduit/store.h>
+#include <openconduit/workspace.h>
 
 #endif

@@ -81,3 +81,10 @@ bool oc_run_id_valid(const char *id)
 
 	return n >= 8 && n < OC_RUN_ID_SIZE && id[n] == '\0';
 }
+
+bool oc_work_id_valid(const char *id)
+{
+	size_t n = id ? strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789-") : 0;
+
+	return n > 0 && n < OC_WORK_ID_SIZE && id[n] == '\0' && id[0] != '-' && id[n - 1] != '-';
+}

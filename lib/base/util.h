@@ -43,4 +43,8 @@ int oc_random_id(char *out, size_t n);
 #define OC_RUN_ID_SIZE 33
 bool oc_run_id_valid(const char *id); /* [a-z0-9]{8,32} */
 
+/* A Work's name on the disk and in refs: [a-z0-9-], at most 32, no "-" at either end. */
+#define OC_WORK_ID_SIZE 33
+bool oc_work_id_valid(const char *id);
+
 #endif

@@ -125,6 +125,7 @@ int oc_broker_resolve(oc_broker *broker, const struct oc_request_copy *request, 
 			.libexec_dir = broker->ctx->libexec_dir,
 			.environ = broker->ctx->environ,
 			.git = r->git,
+			.work = r->work,
 			.tools = &broker->tools,
 		};
 		rc = oc_resolve(&in, resolved, err);

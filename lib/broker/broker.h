@@ -16,7 +16,7 @@
 struct oc_request_copy {
 	oc_request request;
 	struct oc_strv strings;  /* every scalar */
-	struct oc_strv lists[6]; /* argv env secrets need_hosts need_read need_write */
+	struct oc_strv lists[7]; /* argv env secrets need_hosts need_read need_write files */
 	char run[OC_RUN_ID_SIZE];
 };
 int oc_request_copy(struct oc_request_copy *copy, const oc_request *request, const char *kind, oc_error **err);

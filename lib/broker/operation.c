@@ -6,6 +6,7 @@
 
 #include "base/path.h"
 #include "broker/broker.h"
+#include "store/works.h"
 
 #define PLAN_TIMEOUT_MS  30000
 #define CHECK_TIMEOUT_MS 120000
@@ -107,10 +108,38 @@ static json_t *provider_identity(oc_broker *broker, const json_t *reply)
 	return oc_steal(p);
 }
 
+/* What the Work's clone was when it was made: the guard compares.  NULL without a Work. */
+static int clone_of(oc_broker *broker, const oc_request *r, json_t **out, oc_error **err)
+{
+	oc_cleanup(oc_json_decrefp) json_t *work = NULL;
+	oc_cleanup(oc_freep) char *workspace = NULL;
+	json_t *root, *git;
+	int rc;
+
+	*out = NULL;
+	if (!r->work)
+		return 0;
+	rc = oc_store_work(broker->store, r->work, &work, err);
+	if (rc < 0)
+		return rc;
+	workspace = oc_store_work_path(broker->store, r->work, OC_WORKSPACE);
+	if (!workspace)
+		return oc_nomem(err);
+	root = json_object_get(work, "root");
+	git = json_object_get(work, "git");
+	if (!json_is_object(root) || !json_is_object(git) || strcmp(oc_json_text(work, "state"), "open"))
+		return oc_refuse(err, "sandbox_workspace", r->work, "open-conduit work list",
+		                 "the clone of this Work is not made, or on its way to be removed");
+	if (strcmp(r->workspace, workspace))
+		return oc_fail(err, OC_EINVAL, 0, "request.workspace is not the workspace of its Work, %s", workspace);
+	*out = json_pack("{s:O, s:O}", "root", root, "git", git);
+	return *out ? 0 : oc_nomem(err);
+}
+
 static int build(struct oc_operation *op, const json_t *reply, oc_plan **plan, oc_error **err)
 {
 	oc_broker *broker = op->broker;
-	oc_cleanup(oc_json_decrefp) json_t *provider = NULL;
+	oc_cleanup(oc_json_decrefp) json_t *provider = NULL, *clone = NULL;
 	struct oc_plan_input in = {
 		.request = &op->request.request,
 		.kind = broker->kind,
@@ -124,8 +153,11 @@ static int build(struct oc_operation *op, const json_t *reply, oc_plan **plan, o
 		.home = broker->ctx->home,
 		.environ = broker->ctx->environ,
 	};
-	int rc;
+	int rc = clone_of(broker, &op->request.request, &clone, err);
 
+	if (rc < 0)
+		return rc;
+	in.clone = clone;
 	if (reply) {
 		rc = oc_resolved_tools(op->resolved, json_object_get(reply, "tools"), err);
 		if (rc < 0)

@@ -73,6 +73,8 @@ static int check_members(const oc_request *r, const char *kind, oc_error **err)
 		return oc_fail(err, OC_EINVAL, 0, "request.git is neither OC_GIT_READONLY nor OC_GIT_CLONE");
 	if (r->timeout_ms < 0 || r->grace_ms < 0)
 		return oc_fail(err, OC_EINVAL, 0, "request.timeout_ms and grace_ms can't be negative");
+	if (r->work && !oc_work_id_valid(r->work))
+		return oc_fail(err, OC_EINVAL, 0, "request.work must be the id of a Work");
 	return 0;
 }
 
@@ -92,6 +94,7 @@ static int copy_members(struct oc_request_copy *copy, oc_error **err)
 		{ &r->argv, "argv" },           { &r->env, "env" },
 		{ &r->secrets, "secrets" },     { &r->need_hosts, "need_hosts" },
 		{ &r->need_read, "need_read" }, { &r->need_write, "need_write" },
+		{ &r->files, "files" },
 	};
 	int rc = 0;
 
@@ -115,6 +118,9 @@ int oc_request_copy(struct oc_request_copy *copy, const oc_request *request, con
 	rc = check_members(&copy->request, kind, err);
 	if (!rc)
 		rc = check_id(copy, copy->request.run, err);
+	/* Its workspace is a clone of ours, whatever the caller calls it. */
+	if (!rc && copy->request.work)
+		copy->request.git = OC_GIT_CLONE;
 	if (!rc)
 		rc = copy_members(copy, err);
 	if (rc)

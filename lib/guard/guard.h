@@ -17,6 +17,7 @@
 #include "guard/session.h"
 #include "guard/streams.h"
 #include "guard/values.h"
+#include "guard/work.h"
 #include "loop/loop.h"
 
 enum oc_guard_state {
@@ -57,6 +58,7 @@ struct oc_guard {
 	json_t *refusal;
 
 	struct oc_plan_view plan; /* as first read, until the preflight has it */
+	struct oc_work_lock work;
 	struct oc_guard_preflight {
 		pid_t pid;
 		int fd;

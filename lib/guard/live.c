@@ -85,3 +85,32 @@ int oc_live_make(const char *live, oc_error **err)
 		                 "The run's private directories can't be made at %s: %s", live, strerror(-rc));
 	return 0;
 }
+
+static int put_file(int dir, const char *name, const char *text)
+{
+	oc_cleanup(oc_closep) int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	return fd < 0 ? -errno : oc_write_all(fd, text, strlen(text));
+}
+
+int oc_live_files(const char *live, const json_t *files, oc_error **err)
+{
+	oc_cleanup(oc_freep) char *path = oc_path_join(live, "run");
+	oc_cleanup(oc_closep) int dir = path ? oc_open_dir(path) : -ENOMEM;
+	const json_t *file;
+	size_t i;
+	int rc = dir;
+
+	json_array_foreach(files, i, file)
+	{
+		const char *name = oc_json_text(file, "name"), *text = oc_json_text(file, "text");
+
+		if (rc >= 0)
+			rc = name && text && !strchr(name, '/') ? put_file(dir, name, text) : -EINVAL;
+		if (rc < 0)
+			return oc_refuse(err, "sandbox_unavailable", name ? name : live,
+			                 "Check the free space of the state directory",
+			                 "A file of the run's own directory can't be made: %s", strerror(-rc));
+	}
+	return 0;
+}

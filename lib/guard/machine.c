@@ -134,7 +134,7 @@ int oc_machine_begin(struct oc_guard *g, oc_error **err)
 
 	rc = rc < 0 ? rc : oc_loop_add_timer(g->loop, -1, on_timeout, g, &g->timeout_timer, err);
 	rc = rc < 0 ? rc : oc_loop_add_timer(g->loop, UNHOSTED_HELD_MS, on_unhosted, g, &g->unhosted_timer, err);
-	return rc < 0 ? rc : oc_preflight_start(g, err);
+	return rc < 0 ? rc : oc_work_begin(g, err);
 }
 
 void oc_machine_checked(struct oc_guard *g, oc_error *refusal)

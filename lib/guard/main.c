@@ -142,7 +142,7 @@ static int set_up(struct oc_guard *g, const char *path, oc_error **err)
 static void init(struct oc_guard *g)
 {
 	memset(g, 0, sizeof(*g));
-	g->run_dir = g->signals = g->record = g->reserve = g->preflight.fd = g->server.fd = -1;
+	g->run_dir = g->work.fd = g->signals = g->record = g->reserve = g->preflight.fd = g->server.fd = -1;
 	g->journal.dir = g->journal.fd = -1;
 	g->umask = umask(077);
 	oc_launch_init(&g->launch);

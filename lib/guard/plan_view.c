@@ -14,7 +14,7 @@ static int unpack_command(struct oc_plan_view *v, const json_t *object, oc_error
 	const struct oc_json_key keys[] = {
 		{ "argv", OC_JSON_STRINGS, true, &v->argv },       { "cwd", OC_JSON_STRING, true, &v->cwd },
 		{ "env", OC_JSON_ARRAY, true, &v->env },           { "secrets", OC_JSON_STRINGS, true, &v->secrets },
-		{ "inherit", OC_JSON_STRINGS, true, &v->inherit },
+		{ "inherit", OC_JSON_STRINGS, true, &v->inherit }, { "files", OC_JSON_ARRAY, false, &v->files },
 	};
 
 	return oc_json_unpack(object, "command", NULL, keys, OC_COUNT(keys), err);
@@ -68,7 +68,7 @@ static int unpack_limits(struct oc_plan_view *v, const json_t *object, oc_error 
 static int unpack_dirs(struct oc_plan_view *v, const json_t *object, oc_error **err)
 {
 	const struct oc_json_key keys[] = {
-		{ "state", OC_JSON_STRING, true, NULL },
+		{ "state", OC_JSON_STRING, true, &v->state },
 		{ "runs", OC_JSON_STRING, true, &v->runs },
 		{ "live", OC_JSON_STRING, true, &v->live },
 	};
@@ -101,6 +101,10 @@ static int check_bounds(const struct oc_plan_view *v, oc_error **err)
 		return wrong(err, "dirs.live");
 	if (!oc_path_clean(v->runs) || strcmp(oc_path_base(v->runs), v->run))
 		return wrong(err, "dirs.runs");
+	if (!oc_path_clean(v->state))
+		return wrong(err, "dirs.state");
+	if (v->work && (!oc_work_id_valid(v->work) || !v->clone))
+		return wrong(err, "work");
 	if (!json_array_size(v->argv))
 		return wrong(err, "command.argv");
 	if (!json_array_size(v->launch_argv) || json_string_value(json_array_get(v->launch_argv, 0))[0] != '/')
@@ -126,7 +130,8 @@ static int unpack(struct oc_plan_view *v, oc_error **err)
 		{ "version", OC_JSON_INT, true, &version },
 		{ "kind", OC_JSON_STRING, true, &v->kind },
 		{ "run", OC_JSON_STRING, true, &v->run },
-		{ "work", OC_JSON_ANY, false, NULL },
+		{ "work", OC_JSON_STRING | OC_JSON_NULL_OK, false, &v->work },
+		{ "clone", OC_JSON_OBJECT, false, &v->clone },
 		{ "binding", OC_JSON_ANY, false, NULL },
 		{ "policy", OC_JSON_ANY, false, NULL },
 		{ "resolved", OC_JSON_ANY, false, &v->resolved },

@@ -11,10 +11,12 @@ struct oc_plan_view {
 	json_t *json;
 	char digest[OC_DIGEST_SIZE];
 	const char *run, *kind; /* all borrowed from json */
-	const char *live, *runs;
+	const char *live, *runs, *state;
+	const char *work; /* NULL: none */
+	json_t *clone;    /* of the Work */
 	json_t *resolved; /* NULL for none */
 	/* command */
-	json_t *argv, *env, *secrets, *inherit;
+	json_t *argv, *env, *secrets, *inherit, *files; /* files: NULL for none */
 	const char *cwd;
 	/* launch */
 	json_t *launch_argv, *launch_env, *launch_files;

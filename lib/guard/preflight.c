@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clone.h"
 #include "base/fd.h"
 #include "base/os.h"
 #include "base/path.h"
@@ -29,7 +30,8 @@ static void collect(oc_error **all, oc_error *one)
 		*all = one;
 }
 
-static void check_identity(const char *path, const json_t *planned, const char *what, oc_error **all)
+static void check_identity(const char *path, const json_t *planned, const char *what, const char *reason,
+                           oc_error **all)
 {
 	int64_t dev = oc_json_integer(planned, "dev", -1), ino = oc_json_integer(planned, "ino", -1);
 	struct oc_os_id id;
@@ -37,10 +39,10 @@ static void check_identity(const char *path, const json_t *planned, const char *
 	int rc = oc_os_identify(AT_FDCWD, path, &id);
 
 	if (rc < 0)
-		oc_refuse(&err, "sandbox_denied", path, "Put it back, or start a new run",
-		          "%s %s is not there any more: %s", what, path, strerror(-rc));
+		oc_refuse(&err, reason, path, "Put it back, or start a new run", "%s %s is not there any more: %s",
+		          what, path, strerror(-rc));
 	else if (dev < 0 || ino < 0 || (id.dev & ID_MASK) != (uint64_t)dev || (id.ino & ID_MASK) != (uint64_t)ino)
-		oc_refuse(&err, "sandbox_denied", path, "Start a new run, which is planned with what is there now",
+		oc_refuse(&err, reason, path, "Start a new run, which is planned with what is there now",
 		          "%s %s is not what it was when the run was planned: something else took its place", what,
 		          path);
 	collect(all, err);
@@ -57,10 +59,10 @@ static void check_grants(const struct oc_plan_view *p, oc_error **all)
 
 		/* The run's own directories are made afresh below. */
 		if (path && !oc_path_within(p->live, path))
-			check_identity(path, item, "The write grant", all);
+			check_identity(path, item, "The write grant", "sandbox_denied", all);
 	}
 	if (json_is_object(git) && oc_json_text(git, "path"))
-		check_identity(oc_json_text(git, "path"), git, "The repository", all);
+		check_identity(oc_json_text(git, "path"), git, "The repository", "sandbox_denied", all);
 }
 
 static void check_digest(const char *path, const char *planned, const char *what, oc_error **all)
@@ -224,6 +226,47 @@ static void check_earlier(int run_dir, const struct oc_plan_view *p, oc_error **
 	collect(all, err);
 }
 
+static void check_part(const char *git, const struct oc_clone_part *part, oc_error **all)
+{
+	oc_cleanup(oc_freep) char *path = oc_path_join(git, part->name);
+	const char *why = path ? oc_clone_check(path, part->type, part->content) : NULL;
+	oc_error *err = NULL;
+
+	if (!path)
+		oc_nomem(&err);
+	else if (why)
+		oc_refuse(&err, "sandbox_workspace", path, "Finish the Work (open-conduit work finish) and begin anew",
+		          "The workspace is no clone of ours any more: %s %s", path, why);
+	collect(all, err);
+}
+
+/* The clone that this Work made, by the numbers it had then: an agent can put another directory in its place, and what
+ * git is told by one that we did not make is nothing we know. */
+static void check_clone(const struct oc_plan_view *p, oc_error **all)
+{
+	static const char *const places[] = { "root", "git" };
+	const struct oc_clone_part *part;
+	oc_cleanup(oc_buf_free) struct oc_buf path = { 0 };
+	oc_error *err = NULL;
+
+	if (!p->work)
+		return;
+	oc_buf_init(&path, 8192);
+	for (size_t i = 0; i < OC_COUNT(places); i++) {
+		if ((i ? oc_buf_puts(&path, "/.git")
+		       : oc_buf_printf(&path, "%s/works/%s/workspace", p->state, p->work)) < 0) {
+			oc_nomem(&err);
+			collect(all, err);
+			return;
+		}
+		check_identity(path.data, json_object_get(p->clone, places[i]), "The Work's clone", "sandbox_workspace",
+		               all);
+	}
+	/* An unsandboxed run may do with it what it likes; a sandboxed one finds what protects it from git. */
+	for (size_t i = 0; p->confined && (part = oc_clone_part(i)); i++)
+		check_part(path.data, part, all);
+}
+
 int oc_preflight_guest(const struct oc_plan_view *p, oc_error **err)
 {
 	oc_error *all = NULL;
@@ -241,13 +284,14 @@ int oc_preflight(int run_dir, const struct oc_plan_view *p, oc_error **err)
 
 	check_earlier(run_dir, p, &all);
 	check_grants(p, &all);
+	check_clone(p, &all);
 	check_digest(p->guest, p->guest_digest, "guest", &all);
 	if (p->provider)
 		check_digest(p->provider, p->provider_digest, "provider", &all);
 	check_tools(p, &all);
 	check_tmpdir(p, &all);
 	check_hardlinks(p, &all);
-	if (!all && oc_live_make(p->live, &all) == 0)
+	if (!all && oc_live_make(p->live, &all) == 0 && oc_live_files(p->live, p->files, &all) == 0)
 		return 0;
 	*err = all;
 	return oc_error_code(all);

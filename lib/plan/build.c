@@ -205,6 +205,7 @@ static bool put_head(json_t *out, const struct oc_plan_input *in)
 {
 	return oc_json_set(out, "version", json_integer(1)) && oc_json_set_string(out, "kind", in->kind) &&
 	       oc_json_set_string(out, "run", in->run) && oc_json_set_string(out, "work", in->request->work) &&
+	       (!in->clone || oc_json_set(out, "clone", json_deep_copy(in->clone))) &&
 	       oc_json_set_string(out, "binding", in->request->binding) && put_policy(out, in) &&
 	       oc_json_set(out, "resolved", in->resolved ? json_deep_copy(in->resolved) : json_null());
 }

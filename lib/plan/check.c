@@ -23,6 +23,14 @@ bool oc_plan_digest_valid(const char *digest)
 	       !digest[71];
 }
 
+bool oc_plan_file_name_valid(const char *name)
+{
+	size_t n = name ? strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789.-") : 0;
+
+	/* tmp is the run's TMPDIR. */
+	return n > 0 && n <= 64 && !name[n] && name[0] != '.' && name[0] != '-' && strcmp(name, "tmp") != 0;
+}
+
 int oc_plan_bad(oc_error **err, const char *path, const char *why)
 {
 	return oc_error_makef(err, OC_EPROTO, 0, NULL, path, NULL, "%s: %s", path, why);
@@ -121,15 +129,41 @@ static int check_env(const json_t *env, json_t *seen, oc_error **err)
 	return 0;
 }
 
+static int check_run_files(const json_t *files, json_t *seen, oc_error **err)
+{
+	const struct oc_json_key keys[] = { { "name", OC_JSON_STRING, true, NULL },
+		                            { "text", OC_JSON_STRING, true, NULL } };
+	const json_t *file;
+	char at[160];
+	size_t i;
+	int rc = oc_plan_each(files, "command.files", keys, OC_COUNT(keys), err);
+
+	if (rc < 0)
+		return rc;
+	json_array_foreach(files, i, file)
+	{
+		const char *name = oc_json_text(file, "name");
+
+		snprintf(at, sizeof(at), "command.files[%zu].name", i);
+		if (!oc_plan_file_name_valid(name))
+			return oc_plan_bad(err, at, "is no name of a file in {run}");
+		if (json_object_get(seen, name))
+			return oc_plan_bad(err, at, "is there twice");
+		if (!oc_json_set(seen, name, json_true()))
+			return oc_nomem(err);
+	}
+	return 0;
+}
+
 static int check_command(const json_t *command, oc_error **err)
 {
 	oc_cleanup(oc_json_decrefp) json_t *seen = json_object();
-	json_t *argv = NULL, *env = NULL, *secrets = NULL, *inherit = NULL;
+	json_t *argv = NULL, *env = NULL, *secrets = NULL, *inherit = NULL, *files = NULL;
 	const char *cwd = NULL;
 	const struct oc_json_key keys[] = {
 		{ "argv", OC_JSON_STRINGS, true, &argv },       { "cwd", OC_JSON_STRING, true, &cwd },
 		{ "env", OC_JSON_ARRAY, true, &env },           { "secrets", OC_JSON_STRINGS, true, &secrets },
-		{ "inherit", OC_JSON_STRINGS, true, &inherit },
+		{ "inherit", OC_JSON_STRINGS, true, &inherit }, { "files", OC_JSON_ARRAY, false, &files },
 	};
 	int rc = oc_json_unpack(command, "command", NULL, keys, OC_COUNT(keys), err);
 
@@ -147,6 +181,10 @@ static int check_command(const json_t *command, oc_error **err)
 	if (rc == 0) { /* what is inherited gives way to what is pinned, so it may be named in both */
 		json_object_clear(seen);
 		rc = check_names(inherit, "command.inherit", seen, err);
+	}
+	if (rc == 0 && files) {
+		json_object_clear(seen);
+		rc = check_run_files(files, seen, err);
 	}
 	return rc;
 }
@@ -424,8 +462,8 @@ static int check_policy(const json_t *policy, oc_error **err)
 struct members {
 	int64_t version;
 	const char *kind, *run;
-	json_t *work, *binding, *policy, *resolved, *command, *launch, *guest, *probes, *provider, *needs, *tools,
-	        *dirs, *limits;
+	json_t *work, *clone, *binding, *policy, *resolved, *command, *launch, *guest, *probes, *provider, *needs,
+	        *tools, *dirs, *limits;
 };
 
 static int unpack(const json_t *plan, struct members *m, oc_error **err)
@@ -439,7 +477,7 @@ static int unpack(const json_t *plan, struct members *m, oc_error **err)
 		{ "probes", OC_JSON_ARRAY, true, &m->probes },   { "provider", OC_JSON_ANY, true, &m->provider },
 		{ "needs", OC_JSON_OBJECT, true, &m->needs },    { "tools", OC_JSON_STRINGS, true, &m->tools },
 		{ "dirs", OC_JSON_OBJECT, true, &m->dirs },      { "limits", OC_JSON_OBJECT, true, &m->limits },
-		{ "notes", OC_JSON_STRINGS, true, NULL },
+		{ "notes", OC_JSON_STRINGS, true, NULL },        { "clone", OC_JSON_OBJECT, false, &m->clone },
 	};
 	int64_t version = oc_json_integer(plan, "version", 1);
 
@@ -447,6 +485,37 @@ static int unpack(const json_t *plan, struct members *m, oc_error **err)
 		return oc_fail(err, OC_EVERSION, 0, "the plan has version %lld; this library knows 1",
 		               (long long)version);
 	return oc_json_unpack(plan, "", NULL, keys, OC_COUNT(keys), err);
+}
+
+static int check_place(const json_t *place, const char *path, oc_error **err)
+{
+	int64_t dev = -1, ino = -1;
+	const struct oc_json_key keys[] = { { "dev", OC_JSON_INT, true, &dev }, { "ino", OC_JSON_INT, true, &ino } };
+	int rc = oc_json_unpack(place, path, NULL, keys, OC_COUNT(keys), err);
+
+	return rc == 0 && (dev < 0 || ino < 0) ? oc_plan_bad(err, path, "is no device and inode") : rc;
+}
+
+/* A Work's run is in the clone that the Work made, and the plan says which that is. */
+static int check_work(const struct members *m, oc_error **err)
+{
+	json_t *root = NULL, *git = NULL;
+	const struct oc_json_key keys[] = { { "root", OC_JSON_OBJECT, true, &root },
+		                            { "git", OC_JSON_OBJECT, true, &git } };
+	int rc = text_or_null(m->work, "work", err);
+
+	if (rc < 0)
+		return rc;
+	if (json_is_string(m->work) && !oc_work_id_valid(json_string_value(m->work)))
+		return oc_plan_bad(err, "work", "is no id of a Work");
+	if (json_is_string(m->work) != (m->clone != NULL))
+		return oc_plan_bad(err, "clone", m->clone ? "is there without a Work" : "is missing for a Work");
+	if (!m->clone)
+		return 0;
+	rc = oc_json_unpack(m->clone, "clone", NULL, keys, OC_COUNT(keys), err);
+	if (rc == 0)
+		rc = check_place(root, "clone.root", err);
+	return rc < 0 ? rc : check_place(git, "clone.git", err);
 }
 
 static int check_parts(const struct members *m, bool sandbox, oc_error **err)
@@ -491,7 +560,7 @@ int oc_plan_check(const json_t *plan, oc_error **err)
 		return oc_plan_bad(err, "kind", "is neither none nor sandbox");
 	if (!oc_run_id_valid(m.run))
 		return oc_plan_bad(err, "run", "is not 8 to 32 of a-z and 0-9");
-	rc = text_or_null(m.work, "work", err);
+	rc = check_work(&m, err);
 	if (rc == 0)
 		rc = text_or_null(m.binding, "binding", err);
 	return rc < 0 ? rc : check_parts(&m, strcmp(m.kind, "sandbox") == 0, err);

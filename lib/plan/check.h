@@ -10,6 +10,7 @@ int oc_plan_check_resolved(const json_t *resolved, oc_error **err);
 
 bool oc_env_name_valid(const char *name); /* [A-Za-z_][A-Za-z0-9_]*, 256 at most */
 bool oc_plan_digest_valid(const char *digest);
+bool oc_plan_file_name_valid(const char *name); /* of a file in {run}: [A-Za-z0-9._-], 64 at most, none that is ours */
 
 /* Check each object of an array against keys; path names the array. */
 int oc_plan_each(const json_t *array, const char *path, const struct oc_json_key *keys, size_t n, oc_error **err);

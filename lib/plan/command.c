@@ -21,6 +21,7 @@
 #define ENV_MAX      4096
 #define RUN_MARK     "OPEN_CONDUIT_RUN"
 #define RUN_DIR      "OPEN_CONDUIT_RUN_DIR"
+#define FILES_MAX    (1u << 20)
 
 struct command {
 	const struct oc_plan_input *in;
@@ -390,6 +391,41 @@ static int check_cwd(struct command *c, oc_error **err)
 	return 0;
 }
 
+static int bad_file(oc_error **err, const char *name, const char *why)
+{
+	return oc_refuse(err, "sandbox_config", "files", "pass less, or by another way", "the file %s for {run} %s",
+	                 name, why);
+}
+
+/* Files of the run's own directory: pinned with the rest, so that what the command was told is on record too. */
+static int put_files(struct command *c, json_t *out, oc_error **err)
+{
+	const char *const *f = c->in->request->files;
+	oc_cleanup(oc_json_decrefp) json_t *list = NULL;
+	size_t bytes = 0;
+
+	if (!f || !f[0])
+		return 0;
+	list = json_array();
+	for (; f[0]; f += 2) {
+		oc_cleanup(oc_json_decrefp) json_t *file = json_object();
+
+		if (!oc_plan_file_name_valid(f[0]))
+			return bad_file(err, f[0], "has a name that is not letters, digits and . _ - alone");
+		if (!f[1])
+			return oc_fail(err, OC_EINVAL, 0, "request.files has a name without a text");
+		if (!oc_utf8_valid(f[1], strlen(f[1])))
+			return bad_file(err, f[0], "is not UTF-8");
+		bytes += strlen(f[1]);
+		if (bytes > FILES_MAX)
+			return bad_file(err, f[0], "is more than 1 MiB, with those before it");
+		if (!oc_json_set_string(file, "name", f[0]) || !oc_json_set_string(file, "text", f[1]) ||
+		    !oc_json_append(list, json_incref(file)))
+			return oc_nomem(err);
+	}
+	return oc_json_set(out, "files", oc_steal(list)) ? 0 : oc_nomem(err);
+}
+
 static int put_parts(struct command *c, json_t *out, oc_error **err)
 {
 	const json_t *inherit = json_object_get(c->in->reply, "inherit");
@@ -401,6 +437,8 @@ static int put_parts(struct command *c, json_t *out, oc_error **err)
 		rc = put_secrets(c, err);
 	if (rc == 0)
 		rc = put_argv(c, err);
+	if (rc == 0)
+		rc = put_files(c, out, err);
 	if (rc < 0)
 		return rc;
 	if (!oc_json_set_string(out, "cwd", c->cwd) ||

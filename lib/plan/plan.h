@@ -25,6 +25,7 @@ struct oc_plan_input {
 	const json_t *resolved;  /* NULL for none */
 	const json_t *reply;     /* the provider's answer to plan; NULL for none */
 	const json_t *provider;  /* {"name","version","path","digest"}; NULL for none */
+	const json_t *clone;     /* {"root","git"} of the request's Work; NULL without one */
 	const char *guest, *guest_digest, *state_dir;
 	const char *home; /* the operator's HOME, the agent's unless env says otherwise */
 	char *const *environ;

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clone.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/utf8.h"
@@ -165,42 +166,6 @@ static void protect_repositories(struct oc_resolving *r)
 	}
 }
 
-struct part {
-	const char *name;
-	mode_t type;
-	const char *content; /* NULL: any */
-	const char *fix;     /* before the quoted path */
-	bool read_only;
-};
-static const struct part parts[] = {
-	{ "config", S_IFREG, NULL, NULL, true },
-	{ "hooks", S_IFDIR, NULL, "mkdir ", true },
-	{ "info", S_IFDIR, NULL, "mkdir ", true },
-	{ "commondir", S_IFREG, "../.git", "printf ../.git > ", true },
-	{ "config.worktree", S_IFREG, "", ": > ", true },
-	{ "objects", S_IFDIR, NULL, NULL, false },
-	{ "objects/info", S_IFDIR, NULL, "mkdir ", false },
-	{ "objects/info/alternates", S_IFREG, "", ": > ", true },
-};
-
-static const char *check_content(const char *path, const char *want)
-{
-	struct oc_buf text;
-	const char *why = NULL;
-	int rc;
-
-	oc_buf_init(&text, POINTER_MAX);
-	rc = oc_read_file(AT_FDCWD, path, POINTER_MAX, &text);
-	if (rc < 0)
-		why = "can't be read";
-	else if (text.len && text.data[text.len - 1] == '\n' && *want)
-		text.len--;
-	if (!why && (text.len != strlen(want) || (text.len && memcmp(text.data, want, text.len) != 0)))
-		why = *want ? "does not hold ../.git" : "is not empty";
-	oc_buf_free(&text);
-	return why;
-}
-
 static void refuse_part(struct oc_resolving *r, const char *path, const char *fix, const char *why)
 {
 	struct oc_buf text;
@@ -214,23 +179,11 @@ static void refuse_part(struct oc_resolving *r, const char *path, const char *fi
 	oc_buf_free(&text);
 }
 
-static const char *check_part(const char *path, mode_t type, const char *content)
-{
-	struct stat st;
-
-	if (lstat(path, &st) != 0)
-		return "is missing";
-	if ((st.st_mode & S_IFMT) != type)
-		return type == S_IFDIR ? "is no real directory" : "is no real file";
-	if (st.st_uid != geteuid())
-		return "belongs to another user";
-	return content ? check_content(path, content) : NULL;
-}
-
 static void check_clone(struct oc_resolving *r)
 {
 	oc_cleanup(oc_freep) char *git = oc_path_join(r->workspace, ".git");
-	const char *why = git ? check_part(git, S_IFDIR, NULL) : NULL;
+	const char *why = git ? oc_clone_check(git, S_IFDIR, NULL) : NULL;
+	const struct oc_clone_part *part;
 	struct stat st;
 
 	if (!git) {
@@ -241,15 +194,15 @@ static void check_clone(struct oc_resolving *r)
 		refuse_part(r, git, NULL, why);
 		return;
 	}
-	for (size_t i = 0; i < OC_COUNT(parts); i++) {
-		oc_cleanup(oc_freep) char *path = oc_path_join(git, parts[i].name);
+	for (size_t i = 0; (part = oc_clone_part(i)); i++) {
+		oc_cleanup(oc_freep) char *path = oc_path_join(git, part->name);
 
-		why = path ? check_part(path, parts[i].type, parts[i].content) : "";
+		why = path ? oc_clone_check(path, part->type, part->content) : "";
 		if (!path)
 			oc_violations_nomem(&r->bad);
 		else if (why)
-			refuse_part(r, path, parts[i].fix, why);
-		else if (parts[i].read_only)
+			refuse_part(r, path, part->fix, why);
+		else if (part->read_only)
 			read_only(r, path);
 	}
 	if (grant_over(r, git) && lstat(git, &st) == 0 &&

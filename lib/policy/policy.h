@@ -20,6 +20,7 @@ struct oc_resolve_input {
 	const char *state_dir, *config_dir, *libexec_dir;
 	char *const *environ; /* XDG_RUNTIME_DIR, SSH_AUTH_SOCK, CLAUDE_CONFIG_DIR, PATH … */
 	enum oc_git_mode git;
+	const char *work;            /* the Work whose workspace this may be: the one exception in our state; or NULL */
 	const struct oc_strv *tools; /* files and directories that decide how runs are confined */
 };
 /* The resolved policy (HACKING.md, "Resolved policy").  Every violation is chained:

@@ -214,22 +214,24 @@ static void resolve_network(struct oc_resolving *r)
 	}
 }
 
-/* A workspace in our state directory is only ever one that we made: works/<key>/workspace. */
+/* A workspace in our state directory is only ever the one that we made for the run's own Work: the host says which, and
+ * no policy and no current directory does. */
 static bool is_own_workspace(struct oc_resolving *r)
 {
 	oc_cleanup(oc_freep) char *state = NULL;
 	bool missing = false;
-	const char *rest, *slash;
+	struct oc_buf own;
+	bool is;
 
-	if (!oc_resolving_find(r, r->in->state_dir, &state, &missing) || missing)
+	if (!r->in->work || !oc_work_id_valid(r->in->work) ||
+	    !oc_resolving_find(r, r->in->state_dir, &state, &missing) || missing)
 		return false;
-	if (!oc_path_within(state, r->workspace) || strlen(r->workspace) <= strlen(state) + 7)
-		return false;
-	rest = r->workspace + strlen(state);
-	if (strncmp(rest, "/works/", 7) != 0)
-		return false;
-	slash = strchr(rest + 7, '/');
-	return slash && slash > rest + 7 && strcmp(slash, "/workspace") == 0;
+	oc_buf_init(&own, 2 * OC_POLICY_PATH_MAX);
+	if (oc_buf_printf(&own, "%s/works/%s/workspace", state, r->in->work) < 0)
+		oc_violations_nomem(&r->bad);
+	is = own.data && strcmp(own.data, r->workspace) == 0;
+	oc_buf_free(&own);
+	return is;
 }
 
 static bool resolve_bases(struct oc_resolving *r)

@@ -35,7 +35,23 @@ static const char *const version_2[] = {
 	"CREATE INDEX runs_unfinished ON runs (state) WHERE state NOT IN ('exited', 'failed', 'run_lost')",
 	NULL,
 };
-static const char *const *const versions[OC_STORE_SCHEMA] = { version_1, version_2 };
+static const char *const version_3[] = {
+	"CREATE TABLE works (id TEXT PRIMARY KEY NOT NULL, scope TEXT, binding TEXT, key TEXT NOT NULL, own INTEGER "
+	"NOT "
+	"NULL, checkout TEXT NOT NULL, branch TEXT NOT NULL, base TEXT, author TEXT, baseline TEXT, origin TEXT, "
+	"root_dev "
+	"INTEGER, root_ino INTEGER, git_dev INTEGER, git_ino INTEGER, state TEXT NOT NULL, created_ms INTEGER NOT "
+	"NULL, "
+	"finished_ms INTEGER, save TEXT, saved_ms INTEGER, final INTEGER NOT NULL)",
+	/* a name is free again when its Work is finished */
+	"CREATE UNIQUE INDEX works_open ON works (coalesce(scope, ''), coalesce(binding, ''), key) WHERE state <> "
+	"'finished'",
+	"CREATE TABLE saves (run TEXT PRIMARY KEY NOT NULL REFERENCES runs (id) ON DELETE CASCADE, work TEXT NOT NULL, "
+	"at_ms INTEGER NOT NULL, final INTEGER NOT NULL, result TEXT NOT NULL)",
+	"CREATE INDEX runs_work ON runs (work) WHERE work IS NOT NULL",
+	NULL,
+};
+static const char *const *const versions[OC_STORE_SCHEMA] = { version_1, version_2, version_3 };
 
 const char *oc_store_migration(int version, size_t statement)
 {
@@ -123,10 +139,10 @@ static int tables(oc_store *store, oc_error **err)
 	int64_t n = 0;
 	int rc = number(store,
 	                "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
-	                "('runs', 'pins', 'attempts', 'events', 'verdicts')",
+	                "('runs', 'pins', 'attempts', 'events', 'verdicts', 'works', 'saves')",
 	                &n, err);
 
-	if (rc == 0 && n != 5)
+	if (rc == 0 && n != 7)
 		return oc_sql_fail(store, SQLITE_CORRUPT, err);
 	return rc;
 }

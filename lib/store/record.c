@@ -15,24 +15,6 @@
 #define RUN_COLUMNS  "id, kind, work, binding, state, error, created_ms, ended_ms, digest, command, exit, proved"
 enum { ID, KIND, WORK, BINDING, STATE, ERROR, CREATED, ENDED, DIGEST, COMMAND, EXIT, PROVED };
 
-static json_t *column_json(sqlite3_stmt *st, int column)
-{
-	const char *text = oc_sql_text(st, column);
-	json_t *json = text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
-
-	return json ? json : json_null();
-}
-
-static json_t *column_time(sqlite3_stmt *st, int column)
-{
-	char text[OC_TIME_SIZE];
-
-	if (sqlite3_column_type(st, column) != SQLITE_INTEGER)
-		return json_null();
-	oc_time_format(sqlite3_column_int64(st, column), text);
-	return json_string(text);
-}
-
 static json_t *member(const json_t *object, const char *key)
 {
 	json_t *value = json_object_get(object, key);
@@ -43,7 +25,7 @@ static json_t *member(const json_t *object, const char *key)
 /* What list and record have in common. */
 static bool put_head(json_t *out, sqlite3_stmt *st)
 {
-	json_t *error = column_json(st, ERROR), *exit = column_json(st, EXIT);
+	json_t *error = oc_sql_json(st, ERROR), *exit = oc_sql_json(st, EXIT);
 	bool ok = oc_json_set_string(out, "id", oc_sql_text(st, ID)) &&
 	          oc_json_set_string(out, "kind", oc_sql_text(st, KIND)) &&
 	          oc_json_set_string(out, "work", oc_sql_text(st, WORK)) &&
@@ -52,10 +34,10 @@ static bool put_head(json_t *out, sqlite3_stmt *st)
 	          oc_json_set(out, "reason", member(error, "reason")) &&
 	          oc_json_set(out, "status", member(exit, "status")) &&
 	          oc_json_set(out, "signal", member(exit, "signal")) &&
-	          oc_json_set(out, "created", column_time(st, CREATED)) &&
-	          oc_json_set(out, "ended", column_time(st, ENDED)) &&
+	          oc_json_set(out, "created", oc_sql_time(st, CREATED)) &&
+	          oc_json_set(out, "ended", oc_sql_time(st, ENDED)) &&
 	          oc_json_set_string(out, "digest", oc_sql_text(st, DIGEST)) &&
-	          oc_json_set(out, "command", column_json(st, COMMAND));
+	          oc_json_set(out, "command", oc_sql_json(st, COMMAND));
 
 	json_decref(error);
 	json_decref(exit);
@@ -106,7 +88,7 @@ static int put_attempts(oc_store *store, const char *id, json_t *out, oc_error *
 		oc_cleanup(oc_json_decrefp) json_t *row = json_object();
 
 		if (!oc_json_set(row, "number", json_integer(sqlite3_column_int64(st, 0))) ||
-		    !oc_json_set(row, "at", column_time(st, 1)) || !oc_json_append(list, json_incref(row)))
+		    !oc_json_set(row, "at", oc_sql_time(st, 1)) || !oc_json_append(list, json_incref(row)))
 			return oc_nomem(err);
 	}
 	return rc;
@@ -125,9 +107,9 @@ static int put_events(oc_store *store, const char *id, json_t *out, oc_error **e
 		oc_cleanup(oc_json_decrefp) json_t *row = json_object();
 
 		if (!oc_json_set(row, "seq", json_integer(sqlite3_column_int64(st, 0))) ||
-		    !oc_json_set(row, "at", column_time(st, 1)) ||
+		    !oc_json_set(row, "at", oc_sql_time(st, 1)) ||
 		    !oc_json_set_string(row, "type", oc_sql_text(st, 2)) ||
-		    !oc_json_set(row, "data", column_json(st, 3)) || !oc_json_append(list, json_incref(row)))
+		    !oc_json_set(row, "data", oc_sql_json(st, 3)) || !oc_json_append(list, json_incref(row)))
 			return oc_nomem(err);
 	}
 	return rc;
@@ -182,8 +164,8 @@ static json_t *from_disk(oc_store *store, const char *id, const char *name)
 
 static int put_records(oc_store *store, sqlite3_stmt *st, const char *id, json_t *out, oc_error **err)
 {
-	oc_cleanup(oc_json_decrefp) json_t *exit = column_json(st, EXIT);
-	oc_cleanup(oc_json_decrefp) json_t *proved = column_json(st, PROVED);
+	oc_cleanup(oc_json_decrefp) json_t *exit = oc_sql_json(st, EXIT);
+	oc_cleanup(oc_json_decrefp) json_t *proved = oc_sql_json(st, PROVED);
 
 	if (json_is_null(proved))
 		proved = from_disk(store, id, "proved");
@@ -191,10 +173,32 @@ static int put_records(oc_store *store, sqlite3_stmt *st, const char *id, json_t
 		exit = from_disk(store, id, "exit.json");
 	if (!oc_json_set(out, "facts", member(proved, "facts")) ||
 	    !oc_json_set(out, "probes", member(proved, "probes")) ||
-	    !oc_json_set(out, "proved", member(proved, "at")) || !oc_json_set(out, "error", column_json(st, ERROR)) ||
+	    !oc_json_set(out, "proved", member(proved, "at")) || !oc_json_set(out, "error", oc_sql_json(st, ERROR)) ||
 	    !oc_json_set(out, "exit", exit ? json_incref(exit) : json_null()))
 		return oc_nomem(err);
 	return 0;
+}
+
+/* What of its commits went into the operator's checkout; null: nothing was to be saved, or it was not yet. */
+static int put_save(oc_store *store, const char *id, json_t *out, oc_error **err)
+{
+	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
+	json_t *save = NULL;
+	int rc = oc_sql_prepare(store, &st, err, "SELECT result, at_ms, final FROM saves WHERE run = ?", "s", id);
+
+	if (rc == 0)
+		rc = oc_sql_step(store, st, err);
+	if (rc > 0) {
+		save = oc_sql_json(st, 0);
+		if (!oc_json_set(save, "at", oc_sql_time(st, 1)) ||
+		    !oc_json_set(save, "final", json_boolean(sqlite3_column_int(st, 2)))) {
+			json_decref(save);
+			return oc_nomem(err);
+		}
+	}
+	if (rc < 0)
+		return rc;
+	return oc_json_set(out, "save", save ? save : json_null()) ? 0 : oc_nomem(err);
 }
 
 static int record(oc_store *store, const char *id, json_t *out, oc_error **err)
@@ -211,6 +215,8 @@ static int record(oc_store *store, const char *id, json_t *out, oc_error **err)
 	if (!oc_json_set(out, "version", json_integer(1)) || !put_head(out, st))
 		return oc_nomem(err);
 	rc = put_records(store, st, id, out, err);
+	if (rc == 0)
+		rc = put_save(store, id, out, err);
 	if (rc == 0)
 		rc = put_plan(store, id, out, err);
 	if (rc == 0)

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/path.h"
+#include "base/time.h"
 #include "base/utf8.h"
 #include "store/sql.h"
 
@@ -155,6 +156,24 @@ void oc_sql_finalizep(sqlite3_stmt **statement)
 const char *oc_sql_text(sqlite3_stmt *statement, int column)
 {
 	return (const char *)sqlite3_column_text(statement, column);
+}
+
+json_t *oc_sql_json(sqlite3_stmt *statement, int column)
+{
+	const char *text = oc_sql_text(statement, column);
+	json_t *json = text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
+
+	return json ? json : json_null();
+}
+
+json_t *oc_sql_time(sqlite3_stmt *statement, int column)
+{
+	char text[OC_TIME_SIZE];
+
+	if (sqlite3_column_type(statement, column) != SQLITE_INTEGER)
+		return json_null();
+	oc_time_format(sqlite3_column_int64(statement, column), text);
+	return json_string(text);
 }
 
 int oc_sql_begin(oc_store *store, bool durable, oc_error **err)

@@ -9,7 +9,7 @@
 
 #define OC_STORE_FILE   "state.db"
 #define OC_STORE_LOCK   "store.lock" /* held while the store is opened; not empty once state.db was made */
-#define OC_STORE_SCHEMA 2            /* the newest version migrate.c knows */
+#define OC_STORE_SCHEMA 3            /* the newest version migrate.c knows */
 
 /* What SQLite says, as our error; rc is its (extended) code. */
 int oc_sql_fail(oc_store *store, int rc, oc_error **err);
@@ -21,6 +21,8 @@ int oc_sql_step(oc_store *store, sqlite3_stmt *statement, oc_error **err); /* 1:
 int oc_sql_run(oc_store *store, oc_error **err, const char *sql, const char *types, ...);
 void oc_sql_finalizep(sqlite3_stmt **statement);
 const char *oc_sql_text(sqlite3_stmt *statement, int column); /* borrowed; NULL: null */
+json_t *oc_sql_json(sqlite3_stmt *statement, int column);     /* new; JSON null where there is none */
+json_t *oc_sql_time(sqlite3_stmt *statement, int column);     /* milliseconds as text; new */
 
 /* A write transaction, entered at once (BEGIN IMMEDIATE) so that what was read in it stays true.
  * durable: on the disk when end returns; else with the next one that is. */

@@ -476,6 +476,11 @@ START_TEST(own_workspace)
 	w.workspace = world_path(&w, "{state}/works/k/workspace");
 	world_dir(&w, "{state}/works/k/workspace/sub");
 	world_dir(&w, "{state}/runs/x");
+	/* Only for a run of that very Work: another's, or none, is protected state like the rest. */
+	world_refused(&w, "{\"write\":[\"{workspace}\"]}", "sandbox_denied", "{state}");
+	w.work = "l";
+	world_refused(&w, "{\"write\":[\"{workspace}\"]}", "sandbox_denied", "{state}");
+	w.work = "k";
 	r = world_granted(&w, "{\"write\":[\"{workspace}\"]}");
 	ck_assert(world_write(&w, r, "{state}/works/k/workspace/x"));
 	ck_assert(!world_read(&w, r, "{state}/works/k/home"));

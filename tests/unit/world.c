@@ -149,6 +149,7 @@ int world_resolve(const struct world *w, const char *policy, json_t **resolved, 
 		                       .libexec_dir = w->libexec,
 		                       .environ = w->environ,
 		                       .git = w->git,
+		                       .work = w->work,
 		                       .tools = &w->tools };
 	oc_policy *p = NULL;
 	int rc = oc_policy_parse("sandbox", text, strlen(text), &p, err);

@@ -11,6 +11,7 @@ struct world {
 	size_t n_environ;
 	struct oc_strv tools;
 	enum oc_git_mode git;
+	const char *work;
 	const char *libexec;
 };
 void world_make(struct world *w);

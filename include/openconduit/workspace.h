@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file workspace.h Works: a clone of its own for what an operator follows, and the way its commits go back.
+ *
+ * "A clone is a repository of its own … and commits on its branch are saved back to your checkout when the workspace
+ * is removed."  A Work has a name (scope, binding, key), one clone, one branch, and its runs one after the other: whoever
+ * works on it holds its lock, a guard for the life of its run, a host while it makes, saves or removes. */
+#ifndef OPENCONDUIT_WORKSPACE_H
+#define OPENCONDUIT_WORKSPACE_H
+
+#include <openconduit/store.h>
+
+OC_BEGIN_DECLS
+
+/** What a new Work is made of; strings are copied. */
+typedef struct oc_work_options {
+	size_t size;                            /**< sizeof(oc_work_options) */
+	const char *scope, *binding;            /**< whose it is, or both NULL */
+	const char *key;                        /**< what the operator calls it; NULL: it is its one run's own */
+	const char *checkout;                   /**< absolute: the repository it is cloned from and saved to */
+	const char *branch;                     /**< NULL: open-conduit/<id> */
+	const char *base;                       /**< a commit or ref to begin with; NULL: the checkout's HEAD */
+	const char *author_name, *author_email; /**< of its commits; both NULL: the checkout's */
+	uint32_t flags;                         /**< must be 0 */
+} oc_work_options;
+#define OC_WORK_OPTIONS_INIT                                                                                           \
+	{                                                                                                              \
+		sizeof(oc_work_options), 0, 0, 0, 0, 0, 0, 0, 0, 0                                                     \
+	}
+
+/** The Work of this name that is not finished, else a new one, recorded before anything is made of it.
+ * One that is there keeps its branch; another checkout than its own is `workspace_conflict`.
+ * @param json *new* text (free()): the Work, as oc_work_get(). */
+OC_API OC_WARN_UNUSED int oc_work_open(oc_store *store, const oc_work_options *options, char **json, oc_error **err);
+/** One Work.
+ * @param name its id, its key, or SCOPE/BINDING/KEY; the newest finished one where no other has the key.
+ * @param json *new* text (free()): {"id","scope","binding","key","own","checkout","branch","base","author","baseline",
+ * "origin","root","git","workspace","state","created","finished","save","saved","final","unsaved":[run…],"runs":[…]}.
+ * @return OC_ENOTFOUND; OC_EINVAL when several Works have the key. */
+OC_API OC_WARN_UNUSED int oc_work_get(oc_store *store, const char *name, char **json, oc_error **err);
+/** All Works, newest first, without their runs.  @param finished also those that are finished.
+ * @param limit 0: all.  @param json *new* text (free()). */
+OC_API OC_WARN_UNUSED int oc_work_list(oc_store *store, uint32_t limit, int finished, char **json, oc_error **err);
+
+typedef struct oc_workspace oc_workspace; /**< The provider that makes, saves and removes the clones. */
+
+typedef struct oc_workspace_options {
+	size_t size;                 /**< sizeof(oc_workspace_options) */
+	const char *provider;        /**< NULL: "git".  Copied, as all here. */
+	const char *provider_dir;    /**< looked in before libexec_dir/providers; NULL: none */
+	const char *const *pass_env; /**< names the provider gets from the environment; NULL-terminated, or NULL */
+	uint32_t flags;              /**< must be 0 */
+} oc_workspace_options;
+#define OC_WORKSPACE_OPTIONS_INIT                                                                                      \
+	{                                                                                                              \
+		sizeof(oc_workspace_options), 0, 0, 0, 0                                                               \
+	}
+
+/** It keeps the store, which must outlive it.  @param options NULL: defaults.
+ * @param out *new*; oc_workspace_free(). */
+OC_API OC_WARN_UNUSED int oc_workspace_new(oc_store *store, const oc_workspace_options *options, oc_workspace **out,
+                                           oc_error **err);
+OC_API void oc_workspace_free(oc_workspace *workspace); /**< NULL allowed; what is under way is dropped unanswered. */
+
+/** json: what was done, borrowed; exactly one of json and err is set. */
+typedef void (*oc_workspace_fn)(const char *json, const oc_error *err, void *userdata);
+
+enum oc_save_flags {
+	OC_SAVE_FINAL = 1, /**< also moves the branch, and commits what is uncommitted to a ref of its own */
+};
+
+/** Make the Work's clone where it isn't made yet.  json: the Work.
+ * @param wait_ms how long to wait for the Work's lock; 0: `work_busy` at once; < 0: without limit. */
+OC_API OC_WARN_UNUSED int oc_workspace_create(oc_workspace *workspace, const char *work, int64_t wait_ms,
+                                              oc_workspace_fn fn, void *userdata, oc_error **err);
+/** Save what the clone holds into the checkout and record it, also in each run that was not saved yet.
+ * json: {"tip","saved":[{"ref","commit"}…],"outcome","leftover":[{"what","ref","commit"}…],"lost":[{"what","why"}…],
+ * "notes"}.  @param flags enum oc_save_flags.  @param wait_ms as above. */
+OC_API OC_WARN_UNUSED int oc_workspace_save(oc_workspace *workspace, const char *work, uint32_t flags, int64_t wait_ms,
+                                            oc_workspace_fn fn, void *userdata, oc_error **err);
+/** Remove the clone, and the Work is finished.  Only after a final save that lost nothing, with nothing run since:
+ * `workspace_conflict` otherwise.  json: the Work. */
+OC_API OC_WARN_UNUSED int oc_workspace_remove(oc_workspace *workspace, const char *work, int64_t wait_ms,
+                                              oc_workspace_fn fn, void *userdata, oc_error **err);
+
+OC_END_DECLS
+#endif
