@@ -14,8 +14,8 @@ typedef struct oc_policy oc_policy;
 /** Parse and check a policy's text: grammar, unknown keys (with the nearest known one), hosts and
  * paths.  Nothing on disk is looked at.  Every violation is reported (oc_error_next()), reason
  * `sandbox_config`, subject the field path.
- * @param kind "none" (text NULL or "{}"), "sandbox"; "container" and "machine" are known and
- * refused with `sandbox_unavailable`.
+ * @param kind "none" (text NULL or "{}"), "sandbox", "container"; "machine" is known and refused
+ * with `sandbox_unavailable`.  A container's policy is checked whole, though no broker runs it yet.
  * @param text what the operator wrote; copied.  @param out *new*; oc_policy_free(). */
 OC_API OC_WARN_UNUSED int oc_policy_parse(const char *kind, const char *text, size_t len, oc_policy **out,
                                           oc_error **err);

@@ -7,29 +7,22 @@
 
 #include "base/os.h"
 #include "policy/host.h"
+#include "policy/parse.h"
 #include "policy/paths.h"
-#include "policy/policy.h"
 #include "policy/punycode.h"
-#include "policy/violations.h"
 
 #define POLICY_MAX  (1u << 20)
 #define ENTRIES_MAX 1000
 
 static const char config[] = "sandbox_config";
 
-struct parsing {
-	struct oc_violations bad;
-	bool all; /* unix_sockets */
-};
-typedef void (*entry_fn)(struct parsing *p, const char *field, const char *text, json_t *out);
-
-static void add_text(struct parsing *p, json_t *out, const char *text)
+static void add_text(struct oc_parsing *p, json_t *out, const char *text)
 {
 	if (!oc_json_append(out, json_string(text)))
 		oc_violations_nomem(&p->bad);
 }
 
-static void path_entry(struct parsing *p, const char *field, const char *text, json_t *out)
+void oc_parsing_path(struct oc_parsing *p, const char *field, const char *text, json_t *out)
 {
 	oc_cleanup(oc_freep) char *better = NULL;
 	oc_cleanup(oc_freep) char *fix = NULL;
@@ -47,19 +40,19 @@ static void path_entry(struct parsing *p, const char *field, const char *text, j
 	           "the path \"%s\" %s", text, why);
 }
 
-static void host_entry(struct parsing *p, const char *field, const char *text, json_t *out)
+void oc_parsing_host(struct oc_parsing *p, const char *field, const char *text, json_t *out)
 {
 	struct oc_host_rule rule;
 	oc_cleanup(oc_freep) char *puny = NULL;
 	oc_cleanup(oc_freep) char *fix = NULL;
-	const char *why = oc_host_rule_parse(text, strlen(text), true, &rule);
+	const char *why = oc_host_rule_parse(text, strlen(text), p->loopback, &rule);
 	char entry[OC_HOST_MAX + 16], port[8] = "";
 
 	if (why) {
 		for (const char *c = text; *c && !puny; c++)
 			if ((unsigned char)*c >= 0x80)
 				puny = oc_punycode_name(text);
-		if (puny && !oc_host_rule_parse(puny, strlen(puny), true, &rule))
+		if (puny && !oc_host_rule_parse(puny, strlen(puny), p->loopback, &rule))
 			fix = oc_policy_quote("write ", puny, "");
 		oc_violate(&p->bad, config, field, fix ? fix : "write HOST, HOST:PORT, *.DOMAIN or an address literal",
 		           "the host \"%s\" %s", text, why);
@@ -74,7 +67,7 @@ static void host_entry(struct parsing *p, const char *field, const char *text, j
 	add_text(p, out, entry);
 }
 
-static void socket_entry(struct parsing *p, const char *field, const char *text, json_t *out)
+static void socket_entry(struct oc_parsing *p, const char *field, const char *text, json_t *out)
 {
 	size_t before = json_array_size(out);
 
@@ -82,14 +75,14 @@ static void socket_entry(struct parsing *p, const char *field, const char *text,
 		add_text(p, out, text);
 		return;
 	}
-	path_entry(p, field, text, out);
+	oc_parsing_path(p, field, text, out);
 	/* Linux can't allow one socket by its path: without "all" the entry would promise what nothing keeps. */
 	if (json_array_size(out) > before && strcmp(OC_OS_NAME, "linux") == 0 && !p->all)
 		oc_violate(&p->bad, config, field, "add \"unix_sockets\": \"all\" to the policy",
 		           "the socket \"%s\" can't be allowed by its path on Linux", text);
 }
 
-static json_t *convert(struct parsing *p, const char *field, const json_t *list, entry_fn fn)
+json_t *oc_parsing_list(struct oc_parsing *p, const char *field, const json_t *list, oc_entry_fn fn)
 {
 	json_t *out = json_array();
 	size_t n = json_array_size(list), i;
@@ -114,7 +107,8 @@ static json_t *convert(struct parsing *p, const char *field, const json_t *list,
 	return out;
 }
 
-static void unpack(struct parsing *p, const json_t *object, const char *path, const struct oc_json_key *keys, size_t n)
+void oc_parsing_unpack(struct oc_parsing *p, const json_t *object, const char *path, const struct oc_json_key *keys,
+                       size_t n)
 {
 	oc_error *e = NULL;
 
@@ -126,7 +120,7 @@ static void unpack(struct parsing *p, const json_t *object, const char *path, co
 	}
 }
 
-static json_t *normalise(struct parsing *p, const json_t *root)
+static json_t *normalise(struct oc_parsing *p, const json_t *root)
 {
 	json_t *write = NULL, *read = NULL, *network = NULL, *sockets = NULL, *deny = NULL, *allow = NULL,
 	       *hosts = NULL;
@@ -140,16 +134,19 @@ static json_t *normalise(struct parsing *p, const json_t *root)
 		                               { "allow", OC_JSON_STRINGS, false, &allow } };
 	const struct oc_json_key in_network[] = { { "allow", OC_JSON_STRINGS, false, &hosts } };
 
-	unpack(p, root, "", top, OC_COUNT(top));
-	unpack(p, read, "read", in_read, OC_COUNT(in_read));
-	unpack(p, network, "network", in_network, OC_COUNT(in_network));
+	oc_parsing_unpack(p, root, "", top, OC_COUNT(top));
+	oc_parsing_unpack(p, read, "read", in_read, OC_COUNT(in_read));
+	oc_parsing_unpack(p, network, "network", in_network, OC_COUNT(in_network));
+	p->loopback = true;
 	p->all = strcmp(all, "all") == 0;
 	if (!p->all && strcmp(all, "none") != 0)
 		oc_violate(&p->bad, config, "unix_sockets", "write \"unix_sockets\": \"all\", or leave it out",
 		           "unix_sockets is \"%s\"; it can be \"none\" or \"all\"", all);
-	json_t *w = convert(p, "write", write, path_entry), *d = convert(p, "read.deny", deny, path_entry);
-	json_t *a = convert(p, "read.allow", allow, path_entry);
-	json_t *h = convert(p, "network.allow", hosts, host_entry), *s = convert(p, "sockets", sockets, socket_entry);
+	json_t *w = oc_parsing_list(p, "write", write, oc_parsing_path),
+	       *d = oc_parsing_list(p, "read.deny", deny, oc_parsing_path);
+	json_t *a = oc_parsing_list(p, "read.allow", allow, oc_parsing_path);
+	json_t *h = oc_parsing_list(p, "network.allow", hosts, oc_parsing_host),
+	       *s = oc_parsing_list(p, "sockets", sockets, socket_entry);
 	json_t *normal = json_pack("{s:o, s:{s:o, s:o}, s:{s:o}, s:o, s:s}", "write", w, "read", "allow", a, "deny", d,
 	                           "network", "allow", h, "sockets", s, "unix_sockets", p->all ? "all" : "none");
 
@@ -158,7 +155,7 @@ static json_t *normalise(struct parsing *p, const json_t *root)
 	return normal;
 }
 
-static json_t *nothing(struct parsing *p, const json_t *root)
+static json_t *nothing(struct oc_parsing *p, const json_t *root)
 {
 	json_t *normal = json_object();
 
@@ -202,24 +199,60 @@ static int check_kind(const char *kind, const char *text, oc_error **err)
 {
 	if (!kind)
 		return oc_fail(err, OC_EINVAL, 0, "no kind of policy was given");
-	if (strcmp(kind, "container") == 0 || strcmp(kind, "machine") == 0)
+	if (strcmp(kind, "machine") == 0)
 		return oc_refuse(err, "sandbox_unavailable", kind, "use the process sandbox: \"sandbox\"",
 		                 "policies of the kind %s are not built yet", kind);
-	if (strcmp(kind, "none") != 0 && strcmp(kind, "sandbox") != 0)
-		return oc_refuse(err, config, "kind", "write none or sandbox", "there is no kind of policy \"%.64s\"",
-		                 kind);
+	if (strcmp(kind, "none") != 0 && strcmp(kind, "sandbox") != 0 && strcmp(kind, "container") != 0)
+		return oc_refuse(err, config, "kind", "write none, sandbox or container",
+		                 "there is no kind of policy \"%.64s\"", kind);
 	if (!text && strcmp(kind, "none") != 0)
 		return oc_refuse(err, config, "policy", "write {} for a policy that grants nothing but {run}",
-		                 "a process sandbox needs a policy");
+		                 "a sandbox needs a policy");
 	return 0;
+}
+
+/* The text as an object; every error is a refusal that names the policy. */
+static int parse_text(const char *kind, const char *text, size_t len, json_t **root, oc_error **err)
+{
+	struct oc_buf quoted;
+	oc_error *e = NULL;
+	int rc = 0;
+
+	*root = NULL;
+	oc_buf_init(&quoted, 4 * POLICY_MAX);
+	if (strcmp(kind, "container") == 0 && len <= POLICY_MAX) {
+		oc_cleanup(oc_freep) char *ended = strndup(text, len); /* a NUL in it is an error all the same */
+
+		rc = ended ? oc_container_quote(ended, strlen(ended) == len ? len : 0, &quoted, &e) : oc_nomem(&e);
+		if (rc == 0 && strlen(ended) == len)
+			text = quoted.data, len = quoted.len;
+	}
+	if (rc == 0)
+		rc = oc_json_parse(text, len, 4 * POLICY_MAX, "policy", root, &e);
+	if (rc == 0 && !json_is_object(*root))
+		rc = oc_refuse(&e, config, "policy", "write an object, as in {\"write\": [\"{workspace}\"]}",
+		               "the policy is not a JSON object");
+	oc_buf_free(&quoted);
+	if (rc == 0)
+		return 0;
+	json_decref(*root);
+	*root = NULL;
+	if (rc != OC_ENOMEM && !oc_error_reason(e)) {
+		rc = oc_refuse(err, config, "policy", "mend the policy's JSON", "%s", oc_error_message(e));
+		oc_error_free(e);
+	} else if (err) {
+		*err = e;
+	} else {
+		oc_error_free(e);
+	}
+	return rc;
 }
 
 int oc_policy_parse(const char *kind, const char *text, size_t len, oc_policy **out, oc_error **err)
 {
-	struct parsing p;
-	json_t *root = NULL, *normal;
+	struct oc_parsing p;
+	json_t *root, *normal;
 	int rc = check_kind(kind, text, err);
-	oc_error *e = NULL;
 
 	if (rc)
 		return rc;
@@ -228,23 +261,15 @@ int oc_policy_parse(const char *kind, const char *text, size_t len, oc_policy **
 		len = 2;
 	}
 	memset(&p, 0, sizeof(p));
-	rc = oc_json_parse(text, len, POLICY_MAX, "policy", &root, &e);
-	if (rc == 0 && !json_is_object(root))
-		rc = oc_refuse(&e, config, "policy", "write an object, as in {\"write\": [\"{workspace}\"]}",
-		               "the policy is not a JSON object");
-	if (rc) {
-		json_decref(root);
-		if (rc != OC_ENOMEM && !oc_error_reason(e)) {
-			rc = oc_refuse(err, config, "policy", "mend the policy's JSON", "%s", oc_error_message(e));
-			oc_error_free(e);
-		} else if (err) {
-			*err = e;
-		} else {
-			oc_error_free(e);
-		}
+	if (len > POLICY_MAX)
+		return oc_refuse(err, config, "policy", "write a shorter policy", "policy: longer than %u bytes",
+		                 POLICY_MAX);
+	rc = parse_text(kind, text, len, &root, err);
+	if (rc)
 		return rc;
-	}
-	normal = strcmp(kind, "none") == 0 ? nothing(&p, root) : normalise(&p, root);
+	normal = strcmp(kind, "none") == 0        ? nothing(&p, root)
+	         : strcmp(kind, "container") == 0 ? oc_container_normalise(&p, root)
+	                                          : normalise(&p, root);
 	json_decref(root);
 	rc = oc_violations_end(&p.bad, err);
 	if (rc == 0)

@@ -130,7 +130,8 @@ START_TEST(kinds)
 	static const struct {
 		const char *kind, *text, *reason;
 	} rows[] = {
-		{ "container", "{}", "sandbox_unavailable" },
+		{ "container", "{}", "sandbox_config" },
+		{ "container", NULL, "sandbox_config" },
 		{ "machine", "{}", "sandbox_unavailable" },
 		{ "sandbox", NULL, "sandbox_config" },
 		{ "srt", "{}", "sandbox_config" },
