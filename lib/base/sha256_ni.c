@@ -31,7 +31,8 @@ bool oc_sha256_ni(void)
 
 /* The instructions want the state as ABEF and CDGH; each does two rounds, with two words of the schedule and their constants
  * added, and gives the one half of the state from the other. */
-__attribute__((target("sha,sse4.1,ssse3"))) void oc_sha256_ni_blocks(uint32_t state[8], const unsigned char *data, size_t n)
+__attribute__((target("sha,sse4.1,ssse3"))) void oc_sha256_ni_blocks(uint32_t state[8], const unsigned char *data,
+                                                                     size_t n)
 {
 	const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
 	__m128i dcba = _mm_loadu_si128((const __m128i *)(const void *)state);
@@ -46,8 +47,8 @@ __attribute__((target("sha,sse4.1,ssse3"))) void oc_sha256_ni_blocks(uint32_t st
 			__m128i *word = &w[i & 3], both;
 
 			if (i < 4)
-				*word = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)(data + 16 * i)),
-				                         big_endian);
+				*word = _mm_shuffle_epi8(
+				        _mm_loadu_si128((const __m128i *)(const void *)(data + 16 * i)), big_endian);
 			else
 				*word = _mm_sha256msg2_epu32(
 				        _mm_add_epi32(_mm_sha256msg1_epu32(*word, w[(i + 1) & 3]),

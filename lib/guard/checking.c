@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The preflight runs in a child of its own: a large workspace must not make the socket deaf, and what the scan remembers
- * must not stay in the guard.  The child's answer is "ok", or "no" and the errors; anything else, and a child that died, is
- * a refusal. */
+/* The preflight of a small workspace takes less than a process to do it in costs, so the guard tries it itself, within
+ * bounds that nobody notices.  What is larger, and all that is refused, is checked in a child of its own: a large workspace
+ * must not make the socket deaf, and what the scan remembers must not stay in the guard.  The child's answer is "ok", or
+ * "no" and the errors; anything else, and a child that died, is a refusal. */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -75,35 +77,38 @@ static oc_error *verdict(const struct oc_buf *report)
 	return err;
 }
 
+static void finish(struct oc_guard *g, oc_error *refusal)
+{
+	g->preflight.ns = oc_mono_ns() - g->preflight.ns;
+	oc_source_free(oc_steal(g->preflight.source));
+	g->preflight.fd = oc_close(g->preflight.fd);
+	oc_buf_free(&g->preflight.report);
+	oc_plan_view_free(&g->plan);
+	oc_machine_checked(g, refusal);
+	/* From here on it may wait for long: with what it needs for that, and no more. */
+	(void)malloc_trim(0);
+}
+
 static void on_report(int fd, unsigned events, void *userdata)
 {
 	struct oc_guard *g = userdata;
 	char data[4096];
 	ssize_t n = read(fd, data, sizeof(data));
-	oc_error *refusal;
 
 	(void)events;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n > 0 && oc_buf_add(&g->preflight.report, data, (size_t)n) == 0)
 		return;
-	g->preflight.ns = oc_mono_ns() - g->preflight.ns;
-	refusal = verdict(&g->preflight.report);
-	oc_source_free(oc_steal(g->preflight.source));
-	g->preflight.fd = oc_close(g->preflight.fd);
-	oc_buf_free(&g->preflight.report);
-	oc_machine_checked(g, refusal);
+	finish(g, verdict(&g->preflight.report));
 }
 
-int oc_preflight_start(struct oc_guard *g, oc_error **err)
+static int start_child(struct oc_guard *g, oc_error **err)
 {
 	int p[2];
 
-	oc_fault("guard:preflight");
-	oc_buf_init(&g->preflight.report, REPORT_MAX);
 	if (pipe2(p, O_CLOEXEC) < 0)
 		return oc_fail(err, OC_EIO, errno, "Can't make a pipe: %s", strerror(errno));
-	g->preflight.ns = oc_mono_ns();
 	g->preflight.fd = p[0];
 	g->preflight.pid = fork();
 	if (g->preflight.pid == 0)
@@ -116,11 +121,35 @@ int oc_preflight_start(struct oc_guard *g, oc_error **err)
 	return oc_loop_add_fd(g->loop, p[0], OC_READ, on_report, g, &g->preflight.source, err);
 }
 
+/* Once the guard listens and has said so: its host connects meanwhile. */
+static void on_start(void *userdata)
+{
+	struct oc_guard *g = userdata;
+	oc_error *err = NULL;
+
+	g->preflight.ns = oc_mono_ns();
+	if (oc_preflight_quick(g->run_dir, &g->plan)) {
+		finish(g, NULL);
+		return;
+	}
+	oc_source_free(oc_steal(g->preflight.source));
+	if (start_child(g, &err) < 0)
+		finish(g, err);
+}
+
+int oc_preflight_start(struct oc_guard *g, oc_error **err)
+{
+	oc_fault("guard:preflight");
+	oc_buf_init(&g->preflight.report, REPORT_MAX);
+	return oc_loop_add_timer(g->loop, 0, on_start, g, &g->preflight.source, err);
+}
+
 void oc_preflight_cancel(struct oc_guard *g)
 {
 	if (!g->preflight.source)
 		return;
-	(void)kill(g->preflight.pid, SIGKILL);
+	if (g->preflight.pid > 0)
+		(void)kill(g->preflight.pid, SIGKILL);
 	oc_source_free(oc_steal(g->preflight.source));
 	g->preflight.fd = oc_close(g->preflight.fd);
 	oc_buf_free(&g->preflight.report);

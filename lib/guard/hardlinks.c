@@ -20,13 +20,17 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "base/time.h"
 
-#define DIRENTS     65536u
-#define DEPTH_MAX   512u
-#define SAID_MAX    20u
-#define QUEUE       64u
-#define THREADS_MAX 4
-#define ALONE       2000u /* entries: for fewer another thread costs more than it saves */
+#define DIRENTS      65536u
+#define DEPTH_MAX    512u
+#define SAID_MAX     20u
+#define QUEUE        64u
+#define THREADS_MAX  4
+#define ALONE        2000u /* entries: for fewer another thread costs more than it saves */
+#define CLOCK_EACH   64u   /* entries */
+#define TABLE_FIRST  64u
+#define LEVELS_FIRST 8u
 
 struct slot {
 	uint64_t dev, ino;
@@ -49,6 +53,7 @@ struct work {
 };
 struct oc_hardlinks {
 	uint64_t entries, max_entries;
+	int64_t until; /* 0: however long it takes */
 	const char *grant;
 	pthread_mutex_t lock; /* for all below */
 	pthread_cond_t news;
@@ -64,7 +69,7 @@ struct walker {
 	struct oc_hardlinks *h;
 	struct oc_buf path;
 	struct level *levels;
-	unsigned depth, n_levels;
+	unsigned depth, n_levels, max_levels; /* n_levels: with dirents */
 };
 struct entry {
 	uint64_t ino;
@@ -92,7 +97,7 @@ static struct slot *find(const struct table *t, uint64_t dev, uint64_t ino, bool
 
 static int grow(struct table *t)
 {
-	struct table bigger = { NULL, t->n, t->cap ? t->cap * 2 : 1024 };
+	struct table bigger = { NULL, t->n, t->cap ? t->cap * 2 : TABLE_FIRST };
 	size_t i;
 
 	bigger.v = calloc(bigger.cap, sizeof(*bigger.v));
@@ -139,6 +144,11 @@ int oc_hardlinks_new(uint64_t max_entries, struct oc_hardlinks **out, oc_error *
 	return 0;
 }
 
+void oc_hardlinks_until(struct oc_hardlinks *h, int64_t ns)
+{
+	h->until = ns;
+}
+
 void oc_hardlinks_free(struct oc_hardlinks *h)
 {
 	size_t i;
@@ -168,13 +178,11 @@ static void ascend(struct walker *w)
 	cut(w, l->path_len);
 }
 
-static int walker_init(struct walker *w, struct oc_hardlinks *h)
+static void walker_init(struct walker *w, struct oc_hardlinks *h)
 {
 	memset(w, 0, sizeof(*w));
 	w->h = h;
 	oc_buf_init(&w->path, 1u << 20);
-	w->levels = calloc(DEPTH_MAX, sizeof(*w->levels));
-	return w->levels ? 0 : OC_ENOMEM;
 }
 
 static void walker_free(struct walker *w)
@@ -256,22 +264,37 @@ static int hand_over(struct walker *w, int fd, const struct stat *st)
 	return rc;
 }
 
-static int descend(struct walker *w, int fd, size_t parent_len, oc_error **err)
+/* Few at first: a small workspace is to touch little memory, which is most of what its scan costs. */
+static int deeper(struct walker *w)
 {
-	struct level *l = &w->levels[w->depth];
+	unsigned max = w->max_levels ? w->max_levels * 2 : LEVELS_FIRST;
 
-	if (w->depth == DEPTH_MAX) {
-		close(fd);
-		return cant(w, ELOOP, err);
+	if (w->depth == w->max_levels) {
+		struct level *levels = reallocarray(w->levels, max, sizeof(*levels));
+
+		if (!levels)
+			return OC_ENOMEM;
+		w->levels = levels;
+		w->max_levels = max;
 	}
 	if (w->depth == w->n_levels) {
-		l->dirents = malloc(DIRENTS);
-		if (!l->dirents) {
-			close(fd);
-			return oc_nomem(err);
-		}
+		w->levels[w->depth].dirents = malloc(DIRENTS);
+		if (!w->levels[w->depth].dirents)
+			return OC_ENOMEM;
 		w->n_levels++;
 	}
+	return 0;
+}
+
+static int descend(struct walker *w, int fd, size_t parent_len, oc_error **err)
+{
+	struct level *l;
+
+	if (w->depth == DEPTH_MAX || deeper(w) < 0) {
+		close(fd);
+		return w->depth == DEPTH_MAX ? cant(w, ELOOP, err) : oc_nomem(err);
+	}
+	l = &w->levels[w->depth];
 	l->fd = fd;
 	l->path_len = parent_len;
 	l->at = l->len = 0;
@@ -358,7 +381,12 @@ static int fill(struct walker *w, struct level *l, oc_error **err)
 
 static int count_entry(struct walker *w, oc_error **err)
 {
-	if (__atomic_add_fetch(&w->h->entries, 1, __ATOMIC_RELAXED) <= w->h->max_entries)
+	uint64_t n = __atomic_add_fetch(&w->h->entries, 1, __ATOMIC_RELAXED);
+
+	if (w->h->until && n % CLOCK_EACH == 0 && oc_mono_ns() >= w->h->until)
+		return oc_refuse(err, "sandbox_denied", w->h->grant, "Grant a smaller directory",
+		                 "%s can't be checked for hard links in the time there is", w->h->grant);
+	if (n <= w->h->max_entries)
 		return 0;
 	return oc_refuse(err, "sandbox_denied", w->h->grant, "Grant a smaller directory",
 	                 "%s holds more than %llu entries: it can't be checked for hard links", w->h->grant,
@@ -423,8 +451,9 @@ static void *run(void *userdata)
 	struct oc_hardlinks *h = userdata;
 	struct walker w;
 	oc_error *error = NULL;
-	int rc = walker_init(&w, h);
+	int rc = 0;
 
+	walker_init(&w, h);
 	pthread_mutex_lock(&h->lock);
 	while (rc == 0 && !h->stop && (h->queued || h->busy)) {
 		struct work work;
@@ -520,10 +549,9 @@ static int scan(struct walker *w, const char *path, oc_error **err)
 int oc_hardlinks_scan(struct oc_hardlinks *h, const char *path, oc_error **err)
 {
 	struct walker w;
-	int rc = walker_init(&w, h);
+	int rc;
 
-	if (rc < 0)
-		return oc_nomem(err);
+	walker_init(&w, h);
 	h->grant = path;
 	rc = scan(&w, path, err);
 	walker_free(&w);

@@ -3,7 +3,6 @@
  * that. */
 #include <errno.h>
 #include <fcntl.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -183,7 +182,6 @@ static int guard_main(const char *path)
 	}
 	(void)oc_write_all(STATUS_FD, "ok", 2);
 	close(STATUS_FD);
-	(void)malloc_trim(0);
 	while (!g.over && oc_loop_wait(g.loop, -1, &err) >= 0)
 		;
 	take_down(&g);

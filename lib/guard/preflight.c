@@ -12,13 +12,22 @@
 #include "base/fd.h"
 #include "base/os.h"
 #include "base/path.h"
+#include "base/time.h"
 #include "guard/hardlinks.h"
 #include "guard/live.h"
 #include "guard/protocol.h"
 
 #define MAX_ENTRIES 10000000u
 #define TMPDIR_MAX  74
+#define QUICK_MAX   1000u /* entries: by far not so many that the scan would take another thread */
+#define QUICK_NS    20000000
 #define ID_MASK     ((1ull << 53) - 1) /* JSON carries no more, so plans hold device and inode cut to it */
+
+/* Of the scan; until 0: however long it takes. */
+struct bounds {
+	uint64_t entries;
+	int64_t until;
+};
 
 static void collect(oc_error **all, oc_error *one)
 {
@@ -121,41 +130,60 @@ static int check_tool_grants(const struct oc_plan_view *p, const char *tool, oc_
 	return 0;
 }
 
-static void check_tool(const struct oc_plan_view *p, const char *tool, oc_error **all)
+static bool listed(const struct oc_strv *list, const char *path)
+{
+	size_t i;
+
+	for (i = 0; i < list->n && strcmp(list->v[i], path); i++)
+		;
+	return i < list->n;
+}
+
+/* It and all above it, up to a directory that was found in order for another tool: most lie in the same few. */
+static int check_tool_path(const char *tool, struct oc_strv *fine, oc_error **err)
 {
 	oc_cleanup(oc_freep) char *path = strdup(tool);
-	oc_error *err = NULL;
-	int rc = path ? check_tool_grants(p, tool, &err) : oc_nomem(&err);
+	size_t before = fine->n;
+	int rc = path ? 0 : oc_nomem(err);
 
-	while (rc == 0) {
-		char *parent;
+	while (rc == 0 && !listed(fine, path)) {
+		char *parent = oc_path_parent(path);
 
-		rc = check_writable(tool, path, &err);
-		if (rc < 0 || strcmp(path, "/") == 0)
-			break;
-		parent = oc_path_parent(path);
-		if (!parent) {
-			oc_nomem(&err);
-			break;
-		}
+		rc = parent ? check_writable(tool, path, err) : oc_nomem(err);
+		if (rc == 0 && oc_strv_add(fine, path) < 0)
+			rc = oc_nomem(err);
 		oc_freep(&path);
 		path = parent;
 	}
+	/* What lies beneath something that isn't in order isn't either. */
+	while (rc < 0 && fine->n > before)
+		oc_freep(&fine->v[--fine->n]);
+	return rc;
+}
+
+static void check_tool(const struct oc_plan_view *p, const char *tool, struct oc_strv *fine, oc_error **all)
+{
+	oc_error *err = NULL;
+
+	if (check_tool_grants(p, tool, &err) == 0)
+		(void)check_tool_path(tool, fine, &err);
 	collect(all, err);
 }
 
 static void check_tools(const struct oc_plan_view *p, oc_error **all)
 {
+	struct oc_strv fine;
 	const json_t *item;
 	size_t i;
 
+	oc_strv_init(&fine, 65536);
 	json_array_foreach(p->tools, i, item) if (oc_path_clean(json_string_value(item)))
-	        check_tool(p, json_string_value(item), all);
-	if (!p->confined)
-		return;
-	check_tool(p, p->guest, all);
-	if (p->provider)
-		check_tool(p, p->provider, all);
+	        check_tool(p, json_string_value(item), &fine, all);
+	if (p->confined)
+		check_tool(p, p->guest, &fine, all);
+	if (p->confined && p->provider)
+		check_tool(p, p->provider, &fine, all);
+	oc_strv_free(&fine);
 }
 
 static int scan_grants(const struct oc_plan_view *p, struct oc_hardlinks *h, bool dirs, oc_error **err)
@@ -177,7 +205,7 @@ static int scan_grants(const struct oc_plan_view *p, struct oc_hardlinks *h, boo
 	return 0;
 }
 
-static void check_hardlinks(const struct oc_plan_view *p, oc_error **all)
+static void check_hardlinks(const struct oc_plan_view *p, const struct bounds *bounds, oc_error **all)
 {
 	struct oc_hardlinks *h = NULL;
 	oc_error *err = NULL;
@@ -186,7 +214,9 @@ static void check_hardlinks(const struct oc_plan_view *p, oc_error **all)
 	/* Kind none confines nothing: a link there reaches no further than the run itself. */
 	if (!p->confined)
 		return;
-	rc = oc_hardlinks_new(MAX_ENTRIES, &h, &err);
+	rc = oc_hardlinks_new(bounds->entries, &h, &err);
+	if (rc == 0)
+		oc_hardlinks_until(h, bounds->until);
 	rc = rc < 0 ? rc : scan_grants(p, h, true, &err);
 	rc = rc < 0 ? rc : scan_grants(p, h, false, &err);
 	if (rc == 0)
@@ -278,7 +308,7 @@ int oc_preflight_guest(const struct oc_plan_view *p, oc_error **err)
 	return oc_error_code(all);
 }
 
-int oc_preflight(int run_dir, const struct oc_plan_view *p, oc_error **err)
+static int preflight(int run_dir, const struct oc_plan_view *p, const struct bounds *bounds, oc_error **err)
 {
 	oc_error *all = NULL;
 
@@ -290,9 +320,30 @@ int oc_preflight(int run_dir, const struct oc_plan_view *p, oc_error **err)
 		check_digest(p->provider, p->provider_digest, "provider", &all);
 	check_tools(p, &all);
 	check_tmpdir(p, &all);
-	check_hardlinks(p, &all);
+	check_hardlinks(p, bounds, &all);
 	if (!all && oc_live_make(p->live, &all) == 0 && oc_live_files(p->live, p->files, &all) == 0)
 		return 0;
 	*err = all;
 	return oc_error_code(all);
+}
+
+int oc_preflight(int run_dir, const struct oc_plan_view *p, oc_error **err)
+{
+	const struct bounds bounds = { MAX_ENTRIES, 0 };
+
+	return preflight(run_dir, p, &bounds, err);
+}
+
+bool oc_preflight_quick(int run_dir, const struct oc_plan_view *p)
+{
+	const struct bounds bounds = { QUICK_MAX, oc_mono_ns() + QUICK_NS };
+	oc_error *err = NULL;
+	int rc;
+
+	/* What an earlier attempt left takes seconds to end. */
+	if (faccessat(run_dir, OC_GUARD_STARTED, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
+		return false;
+	rc = preflight(run_dir, p, &bounds, &err);
+	oc_error_free(err);
+	return rc == 0;
 }

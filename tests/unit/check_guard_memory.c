@@ -157,6 +157,54 @@ START_TEST(test_preflight)
 }
 END_TEST
 
+static int check_quick(void *userdata)
+{
+	return oc_preflight_quick(run_dir, userdata) ? 0 : OC_ENOMEM;
+}
+
+static bool in_live(const char *name)
+{
+	char path[700];
+
+	snprintf(path, sizeof(path), "%s/live/%s/%s", f.state, RUN, name);
+	return access(path, F_OK) == 0;
+}
+
+/* The quick one says yes or nothing: to what the long one refuses, to what takes long, and to what ran before it says nothing,
+ * and then it has made nothing. */
+START_TEST(test_preflight_quick)
+{
+	struct oc_plan_view view;
+	char path[600], link_[600], name[600];
+	int i;
+
+	begin("sandbox");
+	OK(oc_plan_view_load(run_dir, plan->digest, &view, &err));
+	put(OC_GUARD_STARTED, "{}");
+	ck_assert(!oc_preflight_quick(run_dir, &view));
+	ck_assert(!in_live("run/tmp"));
+	ck_assert_int_eq(unlinkat(run_dir, OC_GUARD_STARTED, 0), 0);
+	ck_assert_int_gt(alloc_fail_each(check_quick, &view, 1), 10);
+	ck_assert(in_live("run/tmp"));
+	ck_assert(oc_preflight_quick(run_dir, &view));
+	snprintf(path, sizeof(path), "%s/outside", f.dir);
+	snprintf(link_, sizeof(link_), "%s/link", f.ws);
+	ck_assert_int_eq(oc_write_file(AT_FDCWD, path, "x", 1, 0600), 0);
+	ck_assert_int_eq(link(path, link_), 0);
+	ck_assert(!oc_preflight_quick(run_dir, &view));
+	ck_assert_int_eq(unlink(link_), 0);
+	ck_assert(oc_preflight_quick(run_dir, &view));
+	for (i = 0; i < 1001; i++) {
+		snprintf(name, sizeof(name), "%s/f%d", f.ws, i);
+		ck_assert_int_eq(oc_close(open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), -1);
+	}
+	ck_assert(!oc_preflight_quick(run_dir, &view));
+	OK(oc_preflight(run_dir, &view, &err));
+	oc_plan_view_free(&view);
+	end();
+}
+END_TEST
+
 static void guard_init(struct oc_guard *g)
 {
 	memset(g, 0, sizeof(*g));
@@ -284,4 +332,4 @@ START_TEST(test_earlier)
 }
 END_TEST
 
-SUITE_MAIN("guard_memory", test_plan, test_preflight, test_records, test_earlier)
+SUITE_MAIN("guard_memory", test_plan, test_preflight, test_preflight_quick, test_records, test_earlier)

@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/path.h"
+#include "base/time.h"
 #include "guard/hardlinks.h"
 #include "suite.h"
 
@@ -45,11 +46,15 @@ static void join(const char *from, const char *to)
 	ck_assert_int_eq(linkat(fd, from, fd, to, 0), 0);
 }
 
+static int64_t until;
+
 static int scan(uint64_t max, oc_error **err, const char *const *names)
 {
 	struct oc_hardlinks *h;
 	int rc = oc_hardlinks_new(max, &h, err);
 
+	if (rc == 0)
+		oc_hardlinks_until(h, until);
 	for (; rc == 0 && *names; names++) {
 		char *path = oc_path_join(dir, *names);
 
@@ -183,6 +188,27 @@ START_TEST(test_bounds)
 }
 END_TEST
 
+START_TEST(test_time)
+{
+	oc_error *err = NULL;
+	char name[64];
+	int i;
+
+	begin();
+	for (i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name), "ws/f%d", i);
+		file(name);
+	}
+	until = oc_mono_ns() + 60000000000;
+	ck_assert_int_eq(SCAN(&err, "ws"), 0);
+	until = oc_mono_ns();
+	ck_assert_int_eq(SCAN(&err, "ws"), OC_EREFUSED);
+	refused(err, "ws");
+	until = 0;
+	end();
+}
+END_TEST
+
 START_TEST(test_deep)
 {
 	oc_error *err = NULL;
@@ -241,4 +267,4 @@ START_TEST(test_unreadable)
 END_TEST
 
 SUITE_MAIN("hardlinks", test_inside, test_outside, test_counted_once, test_single_file, test_links_are_not_followed,
-           test_bounds, test_deep, test_missing, test_unreadable)
+           test_bounds, test_time, test_deep, test_missing, test_unreadable)
