@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runs.h"
+#include "subcommand.h"
 
 enum { O_JSON, O_LIMIT };
 
@@ -202,33 +203,7 @@ static const struct host_command COMMANDS[] = {
 	{ NULL, NULL, NULL },
 };
 
-static void usage(struct out *o)
-{
-	out_put(o, "usage: open-conduit runs list|get|logs|stop [options]\n\n");
-	for (const struct host_command *c = COMMANDS; c->name; c++)
-		out_printf(o, "  %-6s  %s\n", c->name, c->about);
-	out_put(o, "\nopen-conduit runs COMMAND --help tells the options.\n");
-}
-
 int cmd_runs(struct host *h, int argc, char **argv)
 {
-	const char *names[sizeof(COMMANDS) / sizeof(COMMANDS[0])] = { NULL }, *near;
-	size_t n = 0;
-
-	if (argc && (!strcmp(argv[0], "--help") || !strcmp(argv[0], "-h"))) {
-		usage(&h->out);
-		return EXIT_GOOD;
-	}
-	for (const struct host_command *c = COMMANDS; c->name; c++) {
-		if (argc && !strcmp(argv[0], c->name))
-			return c->run(h, argc - 1, argv + 1);
-		names[n++] = c->name;
-	}
-	if (argc) {
-		near = opt_nearest(argv[0], names);
-		out_printf(&h->err, "open-conduit runs: there is no command \"%s\"", argv[0]);
-		out_printf(&h->err, near ? "; did you mean \"%s\"?\n" : "\n", near);
-	}
-	usage(&h->err);
-	return EXIT_USAGE;
+	return host_subcommand(h, "runs", COMMANDS, argc, argv);
 }

@@ -66,5 +66,6 @@ int cmd_doctor(struct host *h, int argc, char **argv);
 int cmd_runs(struct host *h, int argc, char **argv);
 int cmd_explain(struct host *h, int argc, char **argv);
 int cmd_provider(struct host *h, int argc, char **argv);
+int cmd_config(struct host *h, int argc, char **argv);
 
 #endif

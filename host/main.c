@@ -12,6 +12,7 @@ static const struct host_command COMMANDS[] = {
 	{ "doctor", cmd_doctor, "try what a sandbox needs, and say how to mend what is missing" },
 	{ "runs", cmd_runs, "what ran: list, get, logs, stop" },
 	{ "explain", cmd_explain, "would a policy allow it, and by which rule" },
+	{ "config", cmd_config, "check the config, say what each binding is granted, print the schema" },
 	{ "provider", cmd_provider, "list the installed providers" },
 	{ NULL, NULL, NULL },
 };

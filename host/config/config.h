@@ -172,6 +172,10 @@ void config_free(struct config *config);
 const struct config_binding *config_binding(const struct config *config, const char *name, const char **nearest);
 /* Names of variables that settings grant a provider (NULL-terminated, never NULL). */
 const char *const *config_pass_env(const struct config *config, const char *provider);
+/* Where in the file a field stands, as deep as it goes.  Is the whole of it there? */
+bool config_find(const struct config *config, const char *field, size_t *line, size_t *column);
+/* One place, links resolved, by device and inode; by name where nothing is there yet. */
+bool config_same_path(const char *a, const char *b);
 /* Where the config file is looked for; new, or NULL. */
 char *config_default_path(const struct config_world *world);
 

@@ -397,11 +397,11 @@ static const struct node *step(const struct node *from, const char *path, const 
 	return NULL;
 }
 
-const struct node *doc_find(const struct node *from, const char *path)
+const struct node *doc_find(const struct node *from, const char **path)
 {
 	const struct node *next;
 
-	while (from && *path && (next = step(from, path, &path)))
+	while (from && **path && (next = step(from, *path, path)))
 		from = next;
 	return from;
 }

@@ -48,7 +48,7 @@ struct doc {
 int doc_parse(struct doc *doc, struct arena *a, const char *text, size_t len);
 void doc_place(const struct doc *doc, size_t at, size_t *line, size_t *column); /* from 1; columns of characters */
 const struct node *doc_member(const struct node *object, const char *key);      /* the first of that key, or NULL */
-/* The node of a path like "read.deny[2]" in `from`; as deep as it goes. */
-const struct node *doc_find(const struct node *from, const char *path);
+/* The node of a path like "read.deny[2]" in `from`, as deep as it goes; *path is what is left of it. */
+const struct node *doc_find(const struct node *from, const char **path);
 
 #endif

@@ -126,3 +126,8 @@ enum path_relation path_relation(const char *a, const char *b)
 	free(y);
 	return relation;
 }
+
+bool config_same_path(const char *a, const char *b)
+{
+	return path_relation(a, b) == PATHS_SAME;
+}

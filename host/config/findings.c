@@ -30,7 +30,8 @@ const char *did_you_mean(struct reading *r, const char *word, const char *const 
 static struct report_place place_of(struct reading *r, const struct bad *what)
 {
 	struct report_place place = { .field = what->field, .subject = what->subject, .warning = what->warning };
-	const struct node *n = r->doc->root ? doc_find(r->doc->root, what->field) : NULL;
+	const char *field = what->field;
+	const struct node *n = r->doc->root ? doc_find(r->doc->root, &field) : NULL;
 
 	if (n)
 		doc_place(r->doc, n->key ? n->key_at : n->at, &place.line, &place.column);

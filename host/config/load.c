@@ -225,6 +225,16 @@ const struct config_binding *config_binding(const struct config *config, const c
 	return NULL;
 }
 
+bool config_find(const struct config *config, const char *field, size_t *line, size_t *column)
+{
+	const struct doc *doc = &config->own->doc;
+	const char *rest = field;
+	const struct node *n = doc_find(doc->root, &rest);
+
+	doc_place(doc, n->key ? n->key_at : n->at, line, column);
+	return !*rest;
+}
+
 const char *const *config_pass_env(const struct config *config, const char *provider)
 {
 	static const char *const none[] = { NULL };
