@@ -100,14 +100,25 @@ static bool denied(const struct hider *h, const char *path)
 	return best && best->deny;
 }
 
-static bool written(const struct hider *h, const char *path)
+/* By a grant of what lies within root? */
+static bool written_in(const struct hider *h, const char *root, const char *path)
 {
 	const json_t *e;
 	size_t i;
 
-	json_array_foreach(json_object_get(h->resolved, "write"), i,
-	                   e) if (path_within(text_of(e, "path"), path)) return true;
+	json_array_foreach(json_object_get(h->resolved, "write"), i, e)
+	{
+		const char *grant = text_of(e, "path");
+
+		if (path_within(grant, path) && path_within(root, grant))
+			return true;
+	}
 	return false;
+}
+
+static bool written(const struct hider *h, const char *path)
+{
+	return written_in(h, "/", path);
 }
 
 /* Strictly above something that may be written? */
@@ -261,6 +272,11 @@ static int give_link_back(struct hider *h, const char *path)
 	return json_object_set_new(h->out->links, path, json_string(target)) ? no_memory(h->r) : 0;
 }
 
+static bool too_many(const struct hidden *out)
+{
+	return out->allow.n + out->deny.n + out->write.n > HIDE_MAX;
+}
+
 static int refuse_too_many(struct hider *h, const char *where)
 {
 	return refuse(h->r, "sandbox_config", where, NULL,
@@ -285,7 +301,7 @@ static int give_back_entries(struct hider *h, const char *root, const char *at)
 	while (!rc && (e = readdir(dir))) {
 		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
 			rc = give_back(h, root, at, e->d_name);
-		if (!rc && h->out->allow.n + h->out->deny.n > HIDE_MAX)
+		if (!rc && too_many(h->out))
 			rc = refuse_too_many(h, at);
 	}
 	closedir(dir);
@@ -295,9 +311,11 @@ static int give_back_entries(struct hider *h, const char *root, const char *at)
 static int add_allow(struct hider *h, const char *root, const char *path)
 {
 	/* A directory that is hidden must not be given back whole: that would cancel it.  What may be
-	 * written is given back as that. */
-	if (list_has(&h->roots, path) || list_has(&h->out->deny, path) || written(h, path))
+	 * written is given back as that: with its grant, or by itself where the grant is of more than was hidden. */
+	if (list_has(&h->roots, path) || list_has(&h->out->deny, path) || written_in(h, root, path))
 		return 0;
+	if (written(h, path))
+		return list_add(&h->out->write, path) ? 0 : no_memory(h->r);
 	if (above_grant(h, path))
 		return give_back_entries(h, root, path);
 	return list_add(&h->out->allow, path) ? 0 : no_memory(h->r);
@@ -402,7 +420,8 @@ int hide(const json_t *resolved, const struct list *lifts, struct hidden *out, s
 	rc = out->links ? hide_all(&h, lifts) : no_memory(r);
 	list_sort_unique(&out->deny);
 	list_sort_unique(&out->allow);
-	if (!rc && out->allow.n + out->deny.n > HIDE_MAX)
+	list_sort_unique(&out->write);
+	if (!rc && too_many(out))
 		rc = refuse_too_many(&h, out->deny.v[0]);
 	free(h.rules);
 	list_free(&h.roots);
@@ -414,6 +433,7 @@ void hidden_clear(struct hidden *h)
 {
 	list_free(&h->deny);
 	list_free(&h->allow);
+	list_free(&h->write);
 	list_free(&h->notes);
 	json_decref(h->links);
 	h->links = NULL;

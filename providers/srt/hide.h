@@ -6,10 +6,12 @@
 #include "util.h"
 
 #define HIDE_LINKS_MAX 4000u
-#define HIDE_MAX       2000u /* entries of denyRead and allowRead together: three words of bwrap's 9,000 each */
+/* Entries of denyRead, allowRead and what is given back writable: three words of bwrap's 9,000 each. */
+#define HIDE_MAX 2000u
 
 struct hidden {
 	struct list deny, allow; /* denyRead, allowRead */
+	struct list write;       /* what a grant above a hidden directory covers: given back writable */
 	json_t *links;           /* path: target, of links that the guest makes again */
 	struct list notes;
 };

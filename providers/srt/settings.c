@@ -109,8 +109,10 @@ static int add_readonly(const json_t *resolved, const struct list *write, struct
 
 static int add_lifts(const struct srt *srt, const char *guest, const char *live, struct list *lifts, struct refusal *r)
 {
-	const char *const inside[] = { srt->vendor, srt->programs[BASH].real, srt->programs[SOCAT].real,
-		                       srt->programs[BASH].found, srt->relay, guest };
+	const char *const inside[] = {
+		srt->vendor, srt->programs[BASH].real, srt->programs[SOCAT].real, srt->programs[BASH].found, srt->relay,
+		guest
+	};
 	cleanup_free char *tmp = format("%s/t", live);
 	size_t i;
 
@@ -182,6 +184,18 @@ static int lift_tmp(const char *live, struct hidden *hidden, struct refusal *r)
 	return 0;
 }
 
+/* srt gives back what a grant of its own names, and not what lies in a greater one. */
+static int add_given_back(const struct hidden *hidden, struct list *write, struct refusal *r)
+{
+	size_t i;
+
+	for (i = 0; i < hidden->write.n; i++)
+		if (!list_add(write, hidden->write.v[i]))
+			return no_memory(r);
+	list_sort_unique(write);
+	return 0;
+}
+
 static bool any_beneath(const struct list *paths, const char *dir)
 {
 	size_t i;
@@ -244,6 +258,8 @@ int settings_make(const struct srt *srt, const json_t *resolved, const char *gue
 		rc = hide(resolved, &lifts, &hidden, r);
 	if (!rc)
 		rc = lift_tmp(live, &hidden, r);
+	if (!rc)
+		rc = add_given_back(&hidden, &write, r);
 	if (!rc) {
 		size_t i;
 
