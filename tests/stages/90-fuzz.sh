@@ -28,10 +28,10 @@ mapfile -t targets < <(find "$build/tests/fuzz" -maxdepth 1 -type f -name 'fuzz_
 longest()
 {
 	case $1 in
+	fuzz_relay) echo 1024 ;;
 	fuzz_text) echo 2048 ;;
-	fuzz_json) echo 4096 ;;
-	fuzz_conn | fuzz_policy) echo 8192 ;;
-	*) echo 65536 ;;
+	fuzz_host | fuzz_json) echo 4096 ;;
+	*) echo 8192 ;;
 	esac
 }
 # fuzz TARGET: from the corpus of the tree, into one that is kept between runs.  A small quarantine and short stacks of
