@@ -26,7 +26,15 @@ struct exec_args {
 	char **command;
 	struct exec_secret *secrets;
 	char *cwd, *policy;
+
+	bool detach;     /* leave the run to itself as soon as it runs */
+	bool retry_busy; /* a busy Work is no failure to tell, but EXEC_BUSY */
+	/* After the run, before the answer: what else is to be done and told.  The status, or another. */
+	int (*after)(struct host *h, const char *run, int status, json_t *answer, void *userdata);
+	void *after_userdata;
 };
+
+#define EXEC_BUSY (-1) /* no exit status */
 
 /* The policy's text into a->policy: the file's, or one made of the flags.  0, or said why and negative. */
 int exec_policy(struct host *h, struct exec_args *a);

@@ -99,6 +99,15 @@ static void stop(struct exec *x, int64_t grace_ms)
 	oc_error_free(err);
 }
 
+static void end_input(struct exec *x)
+{
+	oc_error *err = NULL;
+
+	x->input_open = false;
+	if (oc_run_write_end(x->run, &err) < 0)
+		oc_error_free(err);
+}
+
 static void state(oc_run *run, const char *name, const char *json, void *userdata)
 {
 	struct exec *x = userdata;
@@ -113,6 +122,10 @@ static void state(oc_run *run, const char *name, const char *json, void *userdat
 	if (!strcmp(name, "running")) {
 		hide_progress(x);
 		x->running = true;
+		if (x->args->detach) {
+			end_input(x);
+			x->done = true;
+		}
 	} else if (!strcmp(name, "checking") || !strcmp(name, "held")) {
 		phase(x, "open-conduit: looking through what is granted …");
 	} else if (!strcmp(name, "started")) {
@@ -135,6 +148,8 @@ static void output(oc_run *run, int stream, uint64_t next, const void *data, siz
 	struct out *o = stream == 2 || x->h->json ? &x->h->err : &x->h->out;
 
 	(void)run;
+	if (x->args->detach)
+		return; /* it is for whoever asks for it later */
 	x->next = next;
 	if (!data) {
 		lost(x, len);
@@ -224,15 +239,6 @@ static void offer_input(struct exec *x)
 	if (rc < 0 && rc != OC_ELIMIT)
 		x->piece_len = 0;
 	oc_error_free(err);
-}
-
-static void end_input(struct exec *x)
-{
-	oc_error *err = NULL;
-
-	x->input_open = false;
-	if (oc_run_write_end(x->run, &err) < 0)
-		oc_error_free(err);
 }
 
 static void read_input(struct exec *x)
@@ -440,19 +446,42 @@ static int result(struct exec *x)
 		return status_of_error(x);
 	if (x->signal)
 		return 128 + x->signal;
+	if (x->args->detach && x->running)
+		return EXIT_GOOD;
 	note(x, "the run ended without a record that can be read");
 	return EXIT_NOT_RUN;
 }
 
-static void answer(struct exec *x, int status)
+/* What came of it, also to whoever has something to do about it. */
+static int answer(struct exec *x, int status)
 {
 	json_t *whole = host_answer();
 
 	json_object_set_new(whole, "run", json_string(x->id));
+	if (x->args->after)
+		status = x->args->after(x->h, x->id, status, whole, x->args->after_userdata);
 	json_object_set_new(whole, "exit_status", json_integer(status));
 	json_object_set_new(whole, "record", x->record ? json_incref(x->record) : json_null());
 	json_object_set_new(whole, "error", x->error ? json_incref(x->error) : json_null());
-	out_json(&x->h->out, whole);
+	if (x->h->json)
+		out_json(&x->h->out, whole);
+	else
+		json_decref(whole);
+	return status;
+}
+
+static bool is_busy(const struct exec *x)
+{
+	const char *reason = host_string(x->error, "reason");
+
+	return x->args->retry_busy && !x->signal && reason && !strcmp(reason, "work_busy");
+}
+
+static int conclude(struct exec *x)
+{
+	if (is_busy(x))
+		return EXEC_BUSY;
+	return answer(x, result(x));
 }
 
 static void prepare(struct exec *x)
@@ -462,7 +491,7 @@ static void prepare(struct exec *x)
 	x->began = now_ms();
 	x->phase = "open-conduit: planning and checking …";
 	x->progress = x->h->err.tty && term && strcmp(term, "dumb") != 0;
-	x->input_open = true;
+	x->input_open = !x->args->detach;
 	x->wake = exec_signals();
 	x->h->out.interrupt = x->h->err.interrupt = x->wake;
 	for (int i = 0; i < 2; i++) {
@@ -501,9 +530,7 @@ int exec_run(struct host *h, oc_broker *broker, const oc_request *request, const
 		if (x->error && x->running && !x->signal)
 			follow_on_disk(x);
 		finish(x);
-		status = result(x);
-		if (h->json)
-			answer(x, status);
+		status = conclude(x);
 	}
 	oc_error_free(err);
 	oc_run_free(x->run);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signals become bytes on a pipe, so that the one poll of exec sees them.  The handler's descriptor is the only
- * variable of this program that outlives a function. */
+/* Signals become bytes on a pipe, so that the one poll of exec sees them.  Its two ends are the only variables of this
+ * program that outlive a function. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -9,6 +9,7 @@
 #include "exec.h"
 
 static volatile sig_atomic_t write_end = -1;
+static int read_end = -1;
 
 static void caught(int number)
 {
@@ -26,6 +27,8 @@ int exec_signals(void)
 	struct sigaction action = { .sa_handler = caught }, before;
 	int ends[2];
 
+	if (read_end >= 0)
+		return read_end;
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -1;
 	write_end = ends[1];
@@ -36,5 +39,6 @@ int exec_signals(void)
 			continue;
 		sigaction(numbers[i], &action, NULL);
 	}
-	return ends[0];
+	read_end = ends[0];
+	return read_end;
 }

@@ -42,8 +42,10 @@ int host_open(struct host *h)
 
 void host_close(struct host *h)
 {
+	oc_workspace_free(h->workspace);
 	oc_store_free(h->store);
 	oc_context_free(h->ctx);
+	h->workspace = NULL;
 	h->store = NULL;
 	h->ctx = NULL;
 }
@@ -126,6 +128,14 @@ long long host_time_ms(const json_t *value)
 	if (json_is_integer(value))
 		return json_integer_value(value);
 	return json_is_string(value) ? text_ms(json_string_value(value)) : -1;
+}
+
+long long host_now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 void host_time(const json_t *value, char *out, size_t size)

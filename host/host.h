@@ -16,6 +16,7 @@ struct host {
 	bool json, verbose;
 	oc_context *ctx;
 	oc_store *store;
+	oc_workspace *workspace; /* made when it is first needed */
 };
 
 struct host_command {
@@ -55,6 +56,7 @@ json_t *host_answer(void);
 /* A time of a record (milliseconds or text) in local time; "unknown" where it isn't there. */
 void host_time(const json_t *value, char *out, size_t size);
 long long host_time_ms(const json_t *value); /* -1: unknown */
+long long host_now_ms(void); /* the wall clock's */
 /* An array of words as a shell would read it, for showing. */
 void host_command_line(struct text *out, const json_t *argv);
 
@@ -66,6 +68,8 @@ int cmd_doctor(struct host *h, int argc, char **argv);
 int cmd_runs(struct host *h, int argc, char **argv);
 int cmd_explain(struct host *h, int argc, char **argv);
 int cmd_provider(struct host *h, int argc, char **argv);
+int cmd_run(struct host *h, int argc, char **argv);
+int cmd_work(struct host *h, int argc, char **argv);
 int cmd_config(struct host *h, int argc, char **argv);
 
 #endif

@@ -9,6 +9,8 @@
 
 static const struct host_command COMMANDS[] = {
 	{ "exec", cmd_exec, "run one command under a policy given on the command line" },
+	{ "run", cmd_run, "one turn of a binding of the config, in its Work's clone" },
+	{ "work", cmd_work, "what Works there are: list, show, exec, finish" },
 	{ "doctor", cmd_doctor, "try what a sandbox needs, and say how to mend what is missing" },
 	{ "runs", cmd_runs, "what ran: list, get, logs, stop" },
 	{ "explain", cmd_explain, "would a policy allow it, and by which rule" },
@@ -89,7 +91,7 @@ int main(int argc, char **argv)
 {
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
 	struct host h = { 0 };
-	bool exec = argc > 1 && !strcmp(argv[1], "exec");
+	bool exec = argc > 1 && (!strcmp(argv[1], "exec") || !strcmp(argv[1], "run"));
 	int rc;
 
 	setlocale(LC_CTYPE, "");

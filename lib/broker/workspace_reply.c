@@ -29,8 +29,8 @@ static int unpack(const char *provider, const json_t *object, const char *path, 
 	rc = oc_error_code(bad) == OC_ENOMEM
 	             ? oc_nomem(err)
 	             : oc_refuse(err, "provider_failed", oc_error_subject(bad), "open-conduit doctor",
-	                         "provider %s answered what the protocol doesn't allow: %s", provider,
-	                         oc_error_message(bad));
+	                         "provider %s answered what the protocol doesn't allow: %s: %s", provider,
+	                         oc_error_subject(bad) ? oc_error_subject(bad) : path, oc_error_message(bad));
 	oc_error_free(bad);
 	return rc;
 }

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One turn of a binding: its Work found or begun, made ready, planned, run, saved.
+ *
+ *   config ─▶ binding ─▶ Work ─▶ clone ─▶ executor ─▶ request ─▶ exec_run ─▶ save (and, without --work, the end) */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "exec.h"
+#include "executor/executor.h"
+#include "work/work.h"
+
+#define RUN_ID 12
+
+enum { O_WORK, O_INPUT, O_DETACH, O_NO_WAIT, O_JSON, O_VERBOSE };
+
+static const struct opt OPTIONS[] = {
+	[O_WORK] = { "work", 0, "KEY", "a turn of the Work KEY; without it: a Work of this run alone" },
+	[O_INPUT] = { "input", 0, "JSON", "what the turn is about: an object, or @FILE" },
+	[O_DETACH] = { "detach", 0, NULL, "print the run's id and leave it to itself" },
+	[O_NO_WAIT] = { "no-wait", 0, NULL, "don't wait for a busy Work" },
+	[O_JSON] = { "json", 0, NULL, "the record on stdout; the command's output on stderr" },
+	[O_VERBOSE] = { "verbose", 'v', NULL, "say the run's id, and more of what happens" },
+	{ NULL, 0, NULL, NULL },
+};
+
+static const struct opt_command COMMAND = {
+	.name = "run",
+	.args = "SCOPE/BINDING",
+	.about = "One turn of a binding of the config, in the clone of its Work; its commits are saved back.",
+	.more = "exit status: the command's own; 128+N when signal N ended it; 125 not run, or the run or its save\n"
+	        "failed (the reason is on stderr); 126 not executable; 127 not found; 2 usage.\n",
+	.opts = OPTIONS,
+};
+
+struct turn {
+	struct host *h;
+	const char *name, *key, *input_text;
+	bool detach, no_wait;
+	struct config *config;
+	const struct config_binding *binding;
+	const struct executor *executor;
+	struct turn_input input;
+	json_t *work;
+	char run[RUN_ID + 1];
+	bool told; /* the end of an own Work was already seen to */
+};
+
+static bool load_config(struct turn *t)
+{
+	struct report report = { 0 };
+	bool good = config_load(NULL, NULL, &t->config, &report) >= 0;
+
+	/* Warnings are for `config check`: what keeps the run from being is told here. */
+	for (size_t i = 0; !good && i < report.n; i++) {
+		const struct finding *f = &report.v[i];
+		struct refusal r = { f->reason, *f->field ? f->field : f->subject, f->message, f->fix };
+
+		if (!f->warning)
+			host_refuse(t->h, "not run: the config", &r);
+		t->h->json = t->h->json && f->warning; /* one answer on stdout */
+	}
+	report_free(&report);
+	return good;
+}
+
+static bool find_binding(struct turn *t)
+{
+	const char *nearest = NULL;
+	char fix[300];
+	struct refusal r = { "sandbox_config", t->name, "the config has no such binding", fix };
+
+	t->binding = config_binding(t->config, t->name, &nearest);
+	if (t->binding)
+		return true;
+	snprintf(fix, sizeof(fix), nearest ? "open-conduit run %.250s" : "open-conduit config check", nearest);
+	host_refuse(t->h, "not run", &r);
+	return false;
+}
+
+static bool needs_clone(struct turn *t)
+{
+	char field[300];
+	struct refusal r = {
+		"sandbox_workspace", field, "the binding has no workspace that is a clone: nothing to run in",
+		"\"resource\": {\"provider\": \"git\", \"config\": {\"checkout\": \"/path\", \"mode\": \"clone\"}}"
+	};
+	const struct config_resource *resource = t->binding->resource;
+
+	if (resource && resource->config && resource->config->mode && !strcmp(resource->config->mode, "clone") &&
+	    !strcmp(resource->provider, "git") && !resource->config->setup.n)
+		return true;
+	snprintf(field, sizeof(field), "%.280s.resource", t->binding->field);
+	host_refuse(t->h, "not run", &r);
+	return false;
+}
+
+/* Find the Work, or begin it: only then is a branch asked of the input. */
+static bool open_work(struct turn *t)
+{
+	const struct config_author *author = t->binding->config->author;
+	oc_work_options o = OC_WORK_OPTIONS_INIT;
+	oc_error *err = NULL;
+	char *text = NULL, *branch = NULL, full[600];
+
+	if (t->key) {
+		snprintf(full, sizeof(full), "%.250s/%.250s", t->name, t->key);
+		if (oc_work_get(t->h->store, full, &text, NULL) >= 0)
+			t->work = host_parse(t->h, "the Work", text);
+		text = NULL;
+	}
+	if ((!t->work || !strcmp(host_string(t->work, "state"), "finished")) &&
+	    turn_branch(t->h, t->binding, &t->input, &branch) < 0)
+		return false;
+	json_decref(t->work);
+	t->work = NULL;
+	o.scope = t->binding->scope->id;
+	o.binding = t->binding->name;
+	o.key = t->key;
+	o.checkout = t->binding->resource->config->checkout;
+	o.branch = branch;
+	o.author_name = author ? author->name : NULL;
+	o.author_email = author ? author->email : NULL;
+	if (oc_work_open(t->h->store, &o, &text, &err) < 0)
+		host_report(t->h, "not run", err);
+	else
+		t->work = host_parse(t->h, "the Work", text);
+	oc_error_free(err);
+	free(branch);
+	return t->work != NULL;
+}
+
+static bool ready(struct turn *t)
+{
+	json_t *work = work_ready(t->h, host_string(t->work, "id"), !t->no_wait);
+
+	if (work)
+		json_decref(t->work);
+	t->work = work ? work : t->work;
+	return work != NULL;
+}
+
+static int random_run(char out[RUN_ID + 1])
+{
+	static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz234567";
+	unsigned char bytes[RUN_ID];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		return -1;
+	for (size_t i = 0; i < RUN_ID; i++)
+		out[i] = alphabet[bytes[i] % 32];
+	out[RUN_ID] = 0;
+	return 0;
+}
+
+/* {run} of this run, as the run will see it: without links. */
+static char *run_dir(struct turn *t)
+{
+	char *state = realpath(oc_context_state_dir(t->h->ctx), NULL), *dir = NULL;
+
+	if (state && asprintf(&dir, "%s/live/%s/run", state, t->run) < 0)
+		dir = NULL;
+	free(state);
+	return dir;
+}
+
+static int make_broker(struct turn *t, oc_broker **broker)
+{
+	const struct config_placement *place = t->binding->place;
+	oc_broker_options o = host_broker_options(place ? place->provider : NULL);
+	const char *const *granted = place ? config_pass_env(t->config, place->provider) : NULL, *const * p;
+	struct texts pass = { 0 };
+	oc_error *err = NULL;
+	int rc;
+
+	for (p = o.pass_env; p && *p; p++)
+		texts_add(&pass, "%s", *p);
+	for (p = granted; p && *p; p++)
+		texts_add(&pass, "%s", *p);
+	o.pass_env = texts_list(&pass);
+	if (!strcmp(t->binding->kind, "sandbox"))
+		rc = oc_sandbox_broker_new(t->h->store, &o, broker, &err);
+	else if (!strcmp(t->binding->kind, "none"))
+		rc = oc_unsandboxed_broker_new(t->h->store, NULL, broker, &err);
+	else
+		rc = oc_container_broker_new(t->h->store, &o, broker, &err);
+	if (rc < 0)
+		host_report(t->h, "not run", err);
+	oc_error_free(err);
+	texts_free(&pass);
+	return rc;
+}
+
+/* The end of the run, before its answer: its commits, and the end of a Work that was its own. */
+static int after(struct host *h, const char *run, int status, json_t *answer, void *userdata)
+{
+	struct turn *t = userdata;
+	const char *id = host_string(t->work, "id");
+	bool own = json_is_true(json_object_get(t->work, "own")), json = h->json;
+	json_t *save;
+
+	json_object_set_new(answer, "work",
+	                    json_pack("{s:s, s:s, s:s}", "id", id, "key", host_string(t->work, "key"), "branch",
+	                              host_string(t->work, "branch")));
+	if (t->detach && status == EXIT_GOOD) {
+		t->told = true;
+		return status;
+	}
+	h->json = false; /* there is one answer, and this is a part of it */
+	save = own ? work_end(h, id, true) : work_save_run(h, id, run);
+	h->json = json;
+	t->told = true;
+	if (save)
+		work_tell_save(h, t->work, save, true);
+	json_object_set_new(answer, "save", save ? save : json_null());
+	return save || status ? status : EXIT_NOT_RUN;
+}
+
+static void add_secrets(struct turn *t, struct exec_args *a, struct texts *specs)
+{
+	for (size_t i = 0; i < t->binding->n_secrets; i++)
+		texts_add(specs, "%s=%s", t->binding->secrets[i].variable, t->binding->secrets[i].ref);
+	a->secret.v = calloc(specs->n + 1, sizeof(*a->secret.v));
+	for (size_t i = 0; a->secret.v && i < specs->n; i++)
+		a->secret.v[a->secret.n++] = specs->v[i];
+}
+
+static bool check_secrets(struct turn *t)
+{
+	for (size_t i = 0; i < t->binding->n_secrets; i++) {
+		const struct config_secret *s = &t->binding->secrets[i];
+		struct refusal r = { "secret_missing", s->name, "its source keyring: is not built yet",
+			             "use env:VARIABLE or file:PATH in secret_refs" };
+
+		if (strncmp(s->ref, "keyring:", 8))
+			continue;
+		host_refuse(t->h, "not run", &r);
+		return false;
+	}
+	return true;
+}
+
+static int perform(struct turn *t, oc_broker *broker, const struct executor_launch *launch, struct exec_args *a)
+{
+	oc_request request = OC_REQUEST_INIT;
+
+	request.run = t->run;
+	request.work = host_string(t->work, "id");
+	request.binding = t->binding->full;
+	request.policy = t->binding->place ? t->binding->place->policy : NULL;
+	request.workspace = host_string(t->work, "workspace");
+	request.argv = texts_list(&launch->argv);
+	request.env = texts_list(&launch->env);
+	request.secrets = a->secret.v;
+	request.need_hosts = texts_list(&launch->hosts);
+	request.need_read = texts_list(&launch->read);
+	request.need_write = texts_list(&launch->write);
+	request.files = texts_list(&launch->files);
+	request.keep = t->detach;
+	return exec_run(t->h, broker, &request, a);
+}
+
+/* One attempt at the turn: EXEC_BUSY when another run was faster. */
+static int attempt(struct turn *t, oc_broker *broker)
+{
+	struct exec_args a = { .detach = t->detach, .retry_busy = !t->no_wait, .after = after, .after_userdata = t };
+	struct executor_launch launch = { { 0 } };
+	struct texts specs = { 0 };
+	int status = EXIT_NOT_RUN;
+	char *dir = NULL;
+
+	if (random_run(t->run) == 0 && (dir = run_dir(t))) {
+		struct executor_turn turn = { t->binding, &t->input, dir, host_string(t->work, "key"),
+			                      host_string(t->work, "branch") };
+		int rc = t->executor->prepare(t->h, &turn, &launch);
+
+		add_secrets(t, &a, &specs);
+		if (rc == 0 &&
+		    (launch.argv.failed || launch.env.failed || launch.files.failed || specs.failed || !a.secret.v)) {
+			out_put(&t->h->err, "open-conduit: out of memory\n");
+			rc = -1;
+		}
+		if (rc == 0 && exec_secrets(t->h, &a) == 0)
+			status = perform(t, broker, &launch, &a);
+	}
+	exec_secrets_free(&a);
+	free(a.secret.v);
+	executor_launch_free(&launch);
+	texts_free(&specs);
+	free(dir);
+	return status;
+}
+
+static int run(struct turn *t)
+{
+	oc_broker *broker = NULL;
+	int status = EXEC_BUSY;
+
+	if (make_broker(t, &broker) < 0)
+		return EXIT_NOT_RUN;
+	while (status == EXEC_BUSY)
+		status = ready(t) ? attempt(t, broker) : EXIT_NOT_RUN;
+	oc_broker_free(broker);
+	/* A Work of its own has no second turn, also when the first one never was. */
+	if (!t->told && json_is_true(json_object_get(t->work, "own")))
+		json_decref(work_end(t->h, host_string(t->work, "id"), true));
+	if (t->detach && status == EXIT_GOOD && !t->h->json)
+		out_printf(&t->h->out, "%s\n", t->run);
+	return status;
+}
+
+static int turn(struct turn *t)
+{
+	int status = EXIT_NOT_RUN;
+
+	if (load_config(t) && find_binding(t) && needs_clone(t) && (t->executor = executor_find(t->h, t->binding)) &&
+	    check_secrets(t) && turn_input_read(t->h, t->input_text, &t->input) == 0 && host_open(t->h) >= 0) {
+		json_decref(host_recover(t->h));
+		work_settle(t->h);
+		if (open_work(t))
+			status = run(t);
+	}
+	json_decref(t->work);
+	turn_input_free(&t->input);
+	config_free(t->config);
+	return status;
+}
+
+int cmd_run(struct host *h, int argc, char **argv)
+{
+	struct turn t = { .h = h };
+	struct opt_state s;
+	int o;
+
+	opt_begin(&s, &COMMAND, argc, argv, &h->out, &h->err);
+	while ((o = opt_next(&s)) != OPT_END) {
+		switch (o) {
+		case OPT_HELP:
+			return EXIT_GOOD;
+		case OPT_BAD:
+			return EXIT_USAGE;
+		case O_WORK:
+			t.key = s.value;
+			break;
+		case O_INPUT:
+			t.input_text = s.value;
+			break;
+		default:
+			t.detach |= o == O_DETACH;
+			t.no_wait |= o == O_NO_WAIT;
+			h->json |= o == O_JSON;
+			h->verbose |= o == O_VERBOSE;
+		}
+	}
+	if (s.nargs != 1)
+		return opt_usage_error(&s, s.nargs ? "one binding at a time"
+		                                   : "which binding? SCOPE/BINDING of the config");
+	t.name = s.args[0];
+	return turn(&t);
+}

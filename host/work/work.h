@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Works, as the commands use them: each step of the library waited for, and what became of it told. */
+#ifndef HOST_WORK_WORK_H
+#define HOST_WORK_WORK_H
+
+#include "host.h"
+
+enum work_step { WORK_CREATE, WORK_SAVE, WORK_SAVE_FINAL, WORK_REMOVE };
+
+/* One step, waited for: what it gave (new), or NULL with *error (new) in the form of oc_error_json(). */
+json_t *work_step(struct host *h, enum work_step step, const char *id, long long wait_ms, json_t **error);
+
+/* Make the Work ready for a run: its clone made, what an earlier run left saved.  Waits for a busy one, and says so, if
+ * `wait`.  The Work (new), or NULL after saying why. */
+json_t *work_ready(struct host *h, const char *id, bool wait);
+/* After a run: its commits are saved.  What its record says of that (new), or NULL after saying why. */
+json_t *work_save_run(struct host *h, const char *id, const char *run);
+/* The final save, and with `remove` the Work is removed if nothing was lost.  What the save said (new), or NULL after
+ * saying why. */
+json_t *work_end(struct host *h, const char *id, bool remove);
+/* What hosts left undone that were killed, or went away from a run they detached: quietly, but for what fails. */
+void work_settle(struct host *h);
+
+/* One Work by what a person calls it; NULL after saying why. */
+json_t *work_find(struct host *h, const char *name);
+/* What a save did, on stderr: one line a ref.  `quiet`: nothing where nothing was saved. */
+void work_tell_save(struct host *h, const json_t *work, const json_t *save, bool quiet);
+void work_show(struct host *h, const json_t *work);
+void work_table(struct host *h, const json_t *works);
+
+int work_exec(struct host *h, int argc, char **argv);
+
+#endif

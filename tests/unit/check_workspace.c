@@ -1,0 +1,597 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Works and their clones against a provider that says what the test wants it to: what is not exactly the protocol is
+ * refused and changes no record, each step may be done again, and nothing is removed that was not saved. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "plan_fixture.h"
+#include "store/works.h"
+#include "suite.h"
+
+#define OID "0123456789012345678901234567890123456789"
+
+static struct fixture f;
+static oc_store *store;
+static oc_workspace *workspace;
+static char checkout[300];
+
+static oc_workspace *new_workspace(void)
+{
+	oc_workspace_options o = OC_WORKSPACE_OPTIONS_INIT;
+	oc_workspace *w = NULL;
+
+	o.provider = "directories";
+	o.provider_dir = getenv("OC_TEST_PROVIDERS");
+	ck_assert_ptr_nonnull(o.provider_dir);
+	OK(oc_workspace_new(store, &o, &w, &err));
+	return w;
+}
+
+static void setup(void)
+{
+	fixture_open(&f);
+	snprintf(checkout, sizeof(checkout), "%s/checkout", f.dir);
+	ck_assert_int_eq(mkdir(checkout, 0700), 0);
+	store = fixture_store(&f);
+	workspace = new_workspace();
+}
+
+static void teardown(void)
+{
+	oc_workspace_free(workspace);
+	oc_store_free(store);
+	fixture_close(&f);
+}
+
+static void say(const char *dir, const char *name, const char *text)
+{
+	char path[600];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	if (!text) {
+		(void)unlink(path);
+		return;
+	}
+	file = fopen(path, "w");
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_ge(fputs(text, file), 0);
+	ck_assert_int_eq(fclose(file), 0);
+}
+
+static json_t *parse(char *text)
+{
+	json_t *json = json_loads(text, 0, NULL);
+
+	ck_assert_ptr_nonnull(json);
+	free(text);
+	return json;
+}
+
+static json_t *open_as(const char *binding, const char *key)
+{
+	oc_work_options o = OC_WORK_OPTIONS_INIT;
+	char *text = NULL;
+
+	o.scope = "web";
+	o.binding = binding;
+	o.key = key;
+	o.checkout = checkout;
+	o.branch = "agent/1";
+	OK(oc_work_open(store, &o, &text, &err));
+	return parse(text);
+}
+
+static json_t *get(const char *name)
+{
+	char *text = NULL;
+
+	OK(oc_work_get(store, name, &text, &err));
+	return parse(text);
+}
+
+struct answer {
+	int count;
+	json_t *json;
+	char reason[40], message[600];
+	int code;
+};
+
+static void on_answer(const char *json, const oc_error *err, void *userdata)
+{
+	struct answer *a = userdata;
+
+	ck_assert(!json != !err);
+	a->count++;
+	json_decref(a->json);
+	a->json = json ? json_loads(json, 0, NULL) : NULL;
+	a->code = err ? oc_error_code(err) : 0;
+	snprintf(a->reason, sizeof(a->reason), "%s", err && oc_error_reason(err) ? oc_error_reason(err) : "");
+	snprintf(a->message, sizeof(a->message), "%s", err ? oc_error_message(err) : "");
+}
+
+static void wait_for(struct answer *a)
+{
+	a->count = 0;
+	for (int i = 0; i < 200 && !a->count; i++)
+		ck_assert_int_ge(oc_context_wait(f.ctx, 100, NULL), 0);
+	ck_assert_int_eq(a->count, 1);
+}
+
+/* Each in a state of its own. */
+#define CASE(name)                                                                                                     \
+	static void name##_body(void);                                                                                 \
+	START_TEST(name)                                                                                               \
+	{                                                                                                              \
+		setup();                                                                                               \
+		name##_body();                                                                                         \
+		teardown();                                                                                            \
+	}                                                                                                              \
+	END_TEST                                                                                                       \
+	static void name##_body(void)
+
+enum step { CREATE, SAVE, FINAL, REMOVE };
+
+static void perform(enum step step, const char *id, int64_t wait_ms, struct answer *a)
+{
+	a->count = 0;
+	switch (step) {
+	case CREATE:
+		OK(oc_workspace_create(workspace, id, wait_ms, on_answer, a, &err));
+		break;
+	case REMOVE:
+		OK(oc_workspace_remove(workspace, id, wait_ms, on_answer, a, &err));
+		break;
+	default:
+		OK(oc_workspace_save(workspace, id, step == FINAL ? OC_SAVE_FINAL : 0, wait_ms, on_answer, a, &err));
+	}
+	ck_assert_int_eq(a->count, 0); /* never inside the call */
+	wait_for(a);
+}
+
+static void good(enum step step, const char *id)
+{
+	struct answer a = { 0 };
+
+	perform(step, id, 0, &a);
+	ck_assert_msg(!a.code, "%s: %s", a.reason, a.message);
+	json_decref(a.json);
+}
+
+static void bad(enum step step, const char *id, const char *reason, const char *words)
+{
+	struct answer a = { 0 };
+
+	perform(step, id, 0, &a);
+	ck_assert_msg(!strcmp(a.reason, reason), "%s: %s", a.reason, a.message);
+	ck_assert_msg(strstr(a.message, words) != NULL, "%s", a.message);
+}
+
+/* The id of a Work, made. */
+static const char *made(const char *key)
+{
+	static char id[OC_WORK_ID_SIZE];
+	json_t *work = open_as("agent", key);
+
+	snprintf(id, sizeof(id), "%s", oc_json_text(work, "id"));
+	json_decref(work);
+	good(CREATE, id);
+	return id;
+}
+
+/* A run of the Work that ended, as the store would have it. */
+static void a_run(const char *id, const char *work, const char *state)
+{
+	json_t *head = json_pack("{s:s, s:s, s:s, s:[s]}", "kind", "none", "work", work, "binding", "web/agent",
+	                         "command", "true");
+	oc_plan *plan = fixture_plan_none(&f, id);
+
+	OK(oc_store_pin(store, id, oc_plan_json(plan), oc_plan_digest(plan), head, &err));
+	OK(oc_store_state(store, id, state, NULL, &err));
+	json_decref(head);
+	oc_plan_free(plan);
+}
+
+CASE(names)
+{
+	static const char *const odd[] = { "",         "-x",   ".x",         "a b",  "a\nb", "a\tb",
+		                           "\xc3\xa4", "a\"b", "$(touch x)", "a\\b", "a;b",  "a\x7f" };
+	oc_work_options o = OC_WORK_OPTIONS_INIT;
+	json_t *a = open_as("agent", "acme/web#12"), *b = open_as("agent", "acme/web#12"),
+	       *c = open_as("other", "acme/web#12");
+	char long_key[200], *text = NULL;
+	oc_error *error = NULL;
+
+	ck_assert_str_eq(oc_json_text(a, "id"), oc_json_text(b, "id"));
+	ck_assert_str_ne(oc_json_text(a, "id"), oc_json_text(c, "id"));
+	ck_assert_int_eq(strncmp(oc_json_text(a, "id"), "acme-web-12-", 12), 0);
+	ck_assert(oc_work_id_valid(oc_json_text(a, "id")));
+	json_decref(b);
+	/* one of two: only the id, or the whole name, tells */
+	ck_assert_int_eq(oc_work_get(store, "acme/web#12", &text, &error), OC_EINVAL);
+	oc_error_free(error);
+	b = get("web/other/acme/web#12");
+	ck_assert_str_eq(oc_json_text(b, "id"), oc_json_text(c, "id"));
+	json_decref(b);
+	b = get(oc_json_text(a, "id"));
+	ck_assert_str_eq(oc_json_text(b, "binding"), "agent");
+	ck_assert_int_eq(oc_work_get(store, "nothing", &text, &error), OC_ENOTFOUND);
+	oc_error_free(error);
+	memset(long_key, 'a', sizeof(long_key) - 1);
+	long_key[sizeof(long_key) - 1] = 0;
+	o.scope = "web";
+	o.binding = "agent";
+	o.checkout = checkout;
+	for (size_t i = 0; i <= OC_COUNT(odd); i++) {
+		o.key = i < OC_COUNT(odd) ? odd[i] : long_key;
+		ck_assert_int_eq(oc_work_open(store, &o, &text, &error), OC_EREFUSED);
+		ck_assert_str_eq(oc_error_reason(error), "sandbox_config");
+		oc_error_free(error);
+	}
+	long_key[128] = 0; /* the control */
+	OK(oc_work_open(store, &o, &text, &err));
+	free(text);
+	json_decref(a);
+	json_decref(b);
+	json_decref(c);
+}
+
+CASE(options)
+{
+	oc_work_options o = OC_WORK_OPTIONS_INIT;
+	char *text = NULL;
+	oc_error *error = NULL;
+	json_t *work = open_as("agent", "1");
+
+	ck_assert_int_eq(oc_work_open(store, &o, &text, &error), OC_EINVAL);
+	oc_error_free(error);
+	o.checkout = checkout;
+	o.scope = "web";
+	ck_assert_int_eq(oc_work_open(store, &o, &text, &error), OC_EINVAL); /* half a name */
+	oc_error_free(error);
+	o.binding = "agent";
+	o.flags = 1;
+	ck_assert_int_eq(oc_work_open(store, &o, &text, &error), OC_EVERSION);
+	oc_error_free(error);
+	o.flags = 0;
+	o.key = "1";
+	o.branch = "another";
+	OK(oc_work_open(store, &o, &text, &err)); /* it keeps the branch that it has */
+	json_decref(work);
+	work = parse(text);
+	ck_assert_str_eq(oc_json_text(work, "branch"), "agent/1");
+	o.checkout = f.home;
+	ck_assert_int_eq(oc_work_open(store, &o, &text, &error), OC_EREFUSED);
+	ck_assert_str_eq(oc_error_reason(error), "workspace_conflict");
+	ck_assert_ptr_nonnull(strstr(oc_error_fix(error), oc_json_text(work, "id")));
+	oc_error_free(error);
+	o.key = o.branch = NULL; /* of its own: never the same twice */
+	OK(oc_work_open(store, &o, &text, &err));
+	json_decref(work);
+	work = parse(text);
+	ck_assert(json_is_true(json_object_get(work, "own")));
+	OK(oc_work_open(store, &o, &text, &err));
+	ck_assert_ptr_null(strstr(text, oc_json_text(work, "id")));
+	free(text);
+	json_decref(work);
+}
+
+static const struct {
+	const char *reply, *words;
+} created[] = {
+	{ "{}", "root" },
+	{ "[]", "no JSON object" },
+	{ "{\"root\":@ROOT@,\"git\":@GIT@,\"branch\":\"agent/1\",\"baseline\":\"" OID "\",\"origin\":null}", "notes" },
+	{ "{\"root\":@ROOT@,\"git\":@GIT@,\"branch\":\"agent/1\",\"baseline\":\"" OID "\",\"notes\":[]}", "origin" },
+	{ "{\"root\":@ROOT@,\"git\":@GIT@,\"branch\":\"agent/1\",\"baseline\":\"" OID "\",\"origin\":null,\"notes\":[],"
+	  "\"note\":1}",
+	  "note" },
+	{ "{\"root\":@ROOT@,\"git\":@GIT@,\"branch\":\"agent/2\",\"baseline\":\"" OID
+	  "\",\"origin\":null,\"notes\":[]}",
+	  "branch" },
+	{ "{\"root\":@ROOT@,\"git\":@GIT@,\"branch\":\"agent/1\",\"baseline\":\"main\",\"origin\":null,\"notes\":[]}",
+	  "baseline" },
+	{ "{\"root\":@ROOT@,\"git\":@GIT@,\"branch\":\"agent/1\",\"baseline\":\"" OID "\",\"origin\":7,\"notes\":[]}",
+	  "origin" },
+	{ "{\"root\":@ROOT@,\"git\":@GIT@,\"branch\":\"agent/1\",\"baseline\":\"" OID
+	  "\",\"origin\":null,\"notes\":[1]}",
+	  "notes" },
+	{ "{\"root\":@GIT@,\"git\":@ROOT@,\"branch\":\"agent/1\",\"baseline\":\"" OID
+	  "\",\"origin\":null,\"notes\":[]}",
+	  "not what is there" },
+	{ "{\"root\":{\"dev\":1},\"git\":@GIT@,\"branch\":\"agent/1\",\"baseline\":\"" OID
+	  "\",\"origin\":null,\"notes\":[]}",
+	  "ino" },
+	{ "{\"root\":{\"dev\":1,\"ino\":-2},\"git\":@GIT@,\"branch\":\"agent/1\",\"baseline\":\"" OID
+	  "\",\"origin\":null,"
+	  "\"notes\":[]}",
+	  "no device" },
+	{ "{\"root\":{\"dev\":1,\"ino\":2,\"x\":1},\"git\":@GIT@,\"branch\":\"agent/1\",\"baseline\":\"" OID
+	  "\",\"origin\":null,\"notes\":[]}",
+	  "x" },
+	{ "die", "failed at \"create\"" },
+};
+
+/* A wrong answer records nothing, and the next create makes it anew. */
+CASE(creation)
+{
+	json_t *work = open_as("agent", "1"), *now;
+	const char *id = oc_json_text(work, "id");
+	char asked[400], *text;
+	struct stat st;
+
+	ck_assert(json_is_null(json_object_get(work, "root")));
+	for (size_t i = 0; i < OC_COUNT(created); i++) {
+		say(checkout, "create.json", created[i].reply);
+		bad(CREATE, id, "provider_failed", created[i].words);
+		now = get(id);
+		ck_assert(json_is_null(json_object_get(now, "root")));
+		json_decref(now);
+	}
+	say(checkout, "create.json", "refuse");
+	bad(CREATE, id, "sandbox_workspace", "it can't be");
+	say(checkout, "create.json", NULL);
+	say(checkout, "asked", NULL);
+	good(CREATE, id); /* the control */
+	now = get(id);
+	ck_assert_int_eq(stat(oc_json_text(now, "workspace"), &st), 0);
+	ck_assert_int_eq(oc_json_integer(json_object_get(now, "root"), "ino", -1), (int64_t)st.st_ino);
+	ck_assert_str_eq(oc_json_text(now, "baseline"), OID);
+	json_decref(now);
+	good(CREATE, id); /* again: nobody is asked */
+	snprintf(asked, sizeof(asked), "%s/asked", checkout);
+	text = NULL;
+	{
+		FILE *file = fopen(asked, "r");
+		size_t size = 0;
+
+		ck_assert_ptr_nonnull(file);
+		ck_assert_int_gt(getdelim(&text, &size, 0, file), 0);
+		fclose(file);
+	}
+	ck_assert_ptr_nonnull(strstr(text, "create {"));
+	ck_assert_ptr_null(strstr(strstr(text, "create {") + 1, "create {"));
+	free(text);
+	json_decref(work);
+}
+
+#define SAVED "{\"ref\":\"refs/open-conduit/@ID@/head\",\"commit\":\"" OID "\"}"
+static const struct {
+	const char *reply, *words;
+} saves[] = {
+	{ "{}", "missing" },
+	{ "{\"saved\":[],\"outcome\":\"kept\",\"leftover\":[],\"lost\":[],\"notes\":[]}", "tip" },
+	{ "{\"tip\":null,\"saved\":[],\"outcome\":\"forced\",\"leftover\":[],\"lost\":[],\"notes\":[]}", "outcome" },
+	{ "{\"tip\":\"zz\",\"saved\":[],\"outcome\":\"kept\",\"leftover\":[],\"lost\":[],\"notes\":[]}", "tip" },
+	{ "{\"tip\":null,\"saved\":[{\"ref\":\"refs/heads/main\",\"commit\":\"" OID
+	  "\"}],\"outcome\":\"kept\",\"leftover\":[],\"lost\":[],\"notes\":[]}",
+	  "not of this Work" },
+	{ "{\"tip\":null,\"saved\":[{\"ref\":\"refs/open-conduit/other/head\",\"commit\":\"" OID
+	  "\"}],\"outcome\":\"kept\",\"leftover\":[],\"lost\":[],\"notes\":[]}",
+	  "not of this Work" },
+	{ "{\"tip\":null,\"saved\":[{\"ref\":\"refs/open-conduit/@ID@\",\"commit\":\"" OID
+	  "\"}],\"outcome\":\"kept\",\"leftover\":[],\"lost\":[],\"notes\":[]}",
+	  "not of this Work" },
+	{ "{\"tip\":null,\"saved\":[{\"ref\":\"refs/open-conduit/@ID@/"
+	  "head\",\"commit\":\"HEAD\"}],\"outcome\":\"kept\","
+	  "\"leftover\":[],\"lost\":[],\"notes\":[]}",
+	  "no commit" },
+	{ "{\"tip\":null,\"saved\":[" SAVED "],\"outcome\":\"kept\",\"leftover\":[" SAVED "],\"lost\":[],\"notes\":[]}",
+	  "what" },
+	{ "{\"tip\":null,\"saved\":[],\"outcome\":\"kept\",\"leftover\":[],\"lost\":[{\"what\":\"x\"}],\"notes\":[]}",
+	  "why" },
+	{ "{\"tip\":null,\"saved\":{},\"outcome\":\"kept\",\"leftover\":[],\"lost\":[],\"notes\":[]}", "saved" },
+	{ "{\"tip\":null,\"saved\":[],\"outcome\":\"kept\",\"leftover\":[],\"lost\":[],\"notes\":[],\"forced\":true}",
+	  "forced" },
+	{ "die", "failed at \"save\"" },
+};
+
+static void say_save(const char *id, const char *reply)
+{
+	char text[2000], *at;
+
+	snprintf(text, sizeof(text), "%s", reply);
+	while ((at = strstr(text, "@ID@"))) {
+		char rest[2000];
+
+		snprintf(rest, sizeof(rest), "%s", at + 4);
+		snprintf(at, sizeof(text) - (size_t)(at - text), "%s%s", id, rest);
+	}
+	say(checkout, "save.json", text);
+}
+
+CASE(saving)
+{
+	const char *id = made("1");
+	json_t *work, *run;
+
+	a_run("firstrun01", id, "exited");
+	a_run("refused001", id, "failed");
+	for (size_t i = 0; i < OC_COUNT(saves); i++) {
+		say_save(id, saves[i].reply);
+		bad(SAVE, id, "provider_failed", saves[i].words);
+		work = get(id);
+		ck_assert_uint_eq(json_array_size(json_object_get(work, "unsaved")), 1);
+		ck_assert(json_is_null(json_object_get(work, "save")));
+		json_decref(work);
+	}
+	say_save(id, "{\"tip\":\"" OID "\",\"saved\":[" SAVED
+	             "],\"outcome\":\"kept\",\"leftover\":[],\"lost\":[],\"notes\":[]}");
+	good(SAVE, id); /* the control */
+	work = get(id);
+	ck_assert_uint_eq(json_array_size(json_object_get(work, "unsaved")), 0);
+	ck_assert_str_eq(oc_json_text(json_object_get(work, "save"), "tip"), OID);
+	ck_assert_str_eq(oc_json_text(work, "state"), "open");
+	json_decref(work);
+	run = fixture_run(store, "firstrun01");
+	ck_assert_str_eq(oc_json_text(json_object_get(run, "save"), "tip"), OID);
+	json_decref(run);
+	run = fixture_run(store, "refused001"); /* nothing ran: nothing of it is saved */
+	ck_assert(json_is_null(json_object_get(run, "save")));
+	json_decref(run);
+}
+
+CASE(removal)
+{
+	const char *id = made("1");
+	json_t *work = get(id), *next;
+	struct stat st;
+
+	bad(REMOVE, id, "workspace_conflict", "not finally saved");
+	good(SAVE, id);
+	bad(REMOVE, id, "workspace_conflict", "not finally saved");
+	say_save(id, "{\"tip\":null,\"saved\":[],\"outcome\":\"kept\",\"leftover\":[],\"lost\":[{\"what\":\"a "
+	             "fifo\",\"why\":"
+	             "\"no git object\"}],\"notes\":[]}");
+	good(FINAL, id);
+	bad(REMOVE, id, "workspace_conflict", "not finally saved");
+	say(checkout, "save.json", NULL);
+	good(FINAL, id);
+	a_run("laterrun01", id, "exited"); /* something ran since */
+	bad(REMOVE, id, "workspace_conflict", "not finally saved");
+	good(FINAL, id);
+	ck_assert_int_eq(stat(oc_json_text(work, "workspace"), &st), 0);
+	a_run("unknown001", id, "unknown");
+	bad(REMOVE, id, "work_busy", "unknown001");
+	bad(CREATE, id, "work_busy", "unknown001");
+	OK(oc_store_state(store, "unknown001", "failed", NULL, &err));
+	good(REMOVE, id);
+	ck_assert_int_lt(stat(oc_json_text(work, "workspace"), &st), 0);
+	json_decref(work);
+	work = get(id);
+	ck_assert_str_eq(oc_json_text(work, "state"), "finished");
+	next = open_as("agent", "1"); /* the name is free, and its refs are others */
+	ck_assert_str_ne(oc_json_text(next, "id"), oc_json_text(work, "id"));
+	json_decref(next);
+	json_decref(work);
+	{
+		struct answer a = { 0 };
+		oc_error *error = NULL;
+
+		ck_assert_int_eq(oc_workspace_create(workspace, id, 0, on_answer, &a, &error), OC_EREFUSED);
+		ck_assert_str_eq(oc_error_reason(error), "workspace_conflict");
+		oc_error_free(error);
+	}
+}
+
+/* A clone without a record was used by no run. */
+CASE(unrecorded)
+{
+	json_t *work = open_as("agent", "1");
+	const char *id = oc_json_text(work, "id");
+	char path[400];
+	struct stat st;
+	int dir = -1;
+
+	OK(dir = oc_store_work_dir(store, id, true, &err));
+	ck_assert_int_eq(mkdirat(dir, OC_WORKSPACE, 0700), 0);
+	close(openat(dir, OC_WORKSPACE "/half", O_CREAT | O_WRONLY, 0600));
+	close(dir);
+	good(CREATE, id);
+	snprintf(path, sizeof(path), "%s/half", oc_json_text(work, "workspace"));
+	ck_assert_int_lt(lstat(path, &st), 0);
+	json_decref(work);
+}
+
+CASE(locks)
+{
+	const char *id = made("1");
+	struct answer a = { 0 };
+	char path[400];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/works/%s/lock", f.state, id);
+	fd = open(path, O_RDWR);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(flock(fd, LOCK_EX | LOCK_NB), 0);
+	bad(SAVE, id, "work_busy", "another process");
+	perform(SAVE, id, 120, &a);
+	ck_assert_str_eq(a.reason, "work_busy");
+	OK(oc_workspace_save(workspace, id, 0, -1, on_answer, &a, &err));
+	a.count = 0;
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_ge(oc_context_wait(f.ctx, 100, NULL), 0);
+	ck_assert_int_eq(a.count, 0);
+	close(fd);
+	wait_for(&a);
+	ck_assert_int_eq(a.code, 0);
+	json_decref(a.json);
+	fd = open(path, O_RDWR);
+	ck_assert_int_eq(flock(fd, LOCK_EX | LOCK_NB), 0); /* and it is free again */
+	close(fd);
+}
+
+/* What is removed by hand is said to be gone_by_hand, and the Work can be finished. */
+CASE(gone_by_hand)
+{
+	const char *id = made("1");
+	json_t *work = get(id);
+	struct answer a = { 0 };
+	char command[600];
+
+	ck_assert_int_eq(rename(oc_json_text(work, "workspace"), checkout), -1); /* not empty: a control of nothing */
+	snprintf(command, sizeof(command), "%s/moved", f.dir);
+	ck_assert_int_eq(rename(oc_json_text(work, "workspace"), command), 0);
+	bad(CREATE, id, "sandbox_workspace", "gone");
+	perform(FINAL, id, 0, &a);
+	ck_assert_int_eq(a.code, 0);
+	ck_assert_uint_eq(json_array_size(json_object_get(a.json, "lost")), 1);
+	json_decref(a.json);
+	good(REMOVE, id);
+	json_decref(work);
+}
+
+/* A store that was lost finds its Works again by their own files. */
+CASE(restored)
+{
+	static const char *const files[] = { "state.db", "state.db-wal", "state.db-shm", "store.lock" };
+	char id[OC_WORK_ID_SIZE], path[400];
+	json_t *work = open_as("agent", "never-made");
+
+	json_decref(work);
+	snprintf(id, sizeof(id), "%s", made("1"));
+	oc_workspace_free(workspace);
+	oc_store_free(store);
+	for (size_t i = 0; i < OC_COUNT(files); i++) {
+		snprintf(path, sizeof(path), "%s/%s", f.state, files[i]);
+		(void)unlink(path);
+	}
+	store = fixture_store(&f);
+	workspace = new_workspace();
+	work = get("1");
+	ck_assert_str_eq(oc_json_text(work, "id"), id);
+	ck_assert(json_is_object(json_object_get(work, "root")));
+	ck_assert_str_eq(oc_json_text(work, "baseline"), OID);
+	json_decref(work);
+	good(FINAL, id);
+	good(REMOVE, id);
+}
+
+CASE(dropped)
+{
+	const char *id = made("1");
+	struct answer a = { 0 };
+	int fds;
+
+	say(checkout, "save.json", "hang");
+	OK(oc_workspace_save(workspace, id, 0, 0, on_answer, &a, &err));
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_ge(oc_context_wait(f.ctx, 100, NULL), 0);
+	oc_workspace_free(workspace);
+	workspace = NULL;
+	ck_assert_int_eq(a.count, 0);
+	fds = suite_count_fds();
+	workspace = new_workspace();
+	say(checkout, "save.json", NULL);
+	good(SAVE, id); /* the lock went with it */
+	oc_workspace_free(workspace);
+	workspace = NULL;
+	ck_assert_int_eq(suite_count_fds(), fds);
+}
+
+SUITE_MAIN("workspace", names, options, creation, saving, removal, unrecorded, locks, gone_by_hand, restored, dropped)
