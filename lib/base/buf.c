@@ -30,7 +30,8 @@ int oc_buf_reserve(struct oc_buf *b, size_t more)
 	if (need <= b->cap)
 		return 0;
 	cap = OC_MAX(need, OC_MAX((size_t)BUF_FIRST, b->cap * 2));
-	if (cap > b->max && need <= b->max)
+	/* No more than may ever be in it: what fits needs no other check. */
+	if (cap - 1 > b->max)
 		cap = b->max + 1;
 	data = realloc(b->data, cap);
 	if (!data)
@@ -44,10 +45,13 @@ int oc_buf_reserve(struct oc_buf *b, size_t more)
 
 int oc_buf_add(struct oc_buf *b, const void *data, size_t len)
 {
-	int rc = oc_buf_reserve(b, len);
+	/* Nearly always there is room: a text is put together of hundreds of pieces. */
+	if (b->len >= b->cap || len >= b->cap - b->len) {
+		int rc = oc_buf_reserve(b, len);
 
-	if (rc < 0)
-		return rc;
+		if (rc < 0)
+			return rc;
+	}
 	if (len)
 		memcpy(b->data + b->len, data, len);
 	b->len += len;
@@ -62,18 +66,22 @@ int oc_buf_puts(struct oc_buf *b, const char *s)
 
 int oc_buf_vprintf(struct oc_buf *b, const char *fmt, va_list ap)
 {
+	size_t room = b->cap - b->len; /* 0: nothing is allocated yet */
 	va_list again;
 	int n, rc;
 
 	va_copy(again, ap);
-	n = vsnprintf(NULL, 0, fmt, again);
+	n = vsnprintf(room ? b->data + b->len : NULL, room, fmt, again);
 	va_end(again);
-	if (n < 0)
-		return OC_ENOMEM;
-	rc = oc_buf_reserve(b, (size_t)n);
-	if (rc < 0)
+	rc = n < 0 ? OC_ENOMEM : oc_buf_reserve(b, (size_t)n);
+	if (rc < 0) {
+		if (room)
+			b->data[b->len] = '\0';
 		return rc;
-	vsnprintf(b->data + b->len, (size_t)n + 1, fmt, ap);
+	}
+	/* Most of what is printed fits at once. */
+	if ((size_t)n >= room)
+		vsnprintf(b->data + b->len, (size_t)n + 1, fmt, ap);
 	b->len += (size_t)n;
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 
 #define INTEGER_MAX 9007199254740991LL /* 2^53 - 1 */
+#define FEW         16
 
 struct canon {
 	struct oc_buf *out;
@@ -75,6 +76,23 @@ static int compare_keys(const void *x, const void *y)
 	return *a - *b;
 }
 
+/* Few, and mostly in their order already. */
+static void sort_keys(const char **keys, size_t n)
+{
+	if (n > FEW) {
+		qsort(keys, n, sizeof(*keys), compare_keys);
+		return;
+	}
+	for (size_t i = 1; i < n; i++) {
+		const char *key = keys[i];
+		size_t at = i;
+
+		for (; at && compare_keys(&keys[at - 1], &key) > 0; at--)
+			keys[at] = keys[at - 1];
+		keys[at] = key;
+	}
+}
+
 static int put_members(struct canon *c, const json_t *object, const char **keys, int depth)
 {
 	size_t n = 0;
@@ -83,7 +101,7 @@ static int put_members(struct canon *c, const json_t *object, const char **keys,
 	int rc = put(c, "{", 1);
 
 	json_object_foreach((json_t *)object, key, value) keys[n++] = key;
-	qsort(keys, n, sizeof(*keys), compare_keys);
+	sort_keys(keys, n);
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		rc = i ? put(c, ",", 1) : 0;
 		if (rc == 0)
@@ -98,8 +116,12 @@ static int put_members(struct canon *c, const json_t *object, const char **keys,
 
 static int put_object(struct canon *c, const json_t *object, int depth)
 {
-	oc_cleanup(oc_freep) const char **keys = calloc(json_object_size(object) + 1, sizeof(*keys));
+	size_t n = json_object_size(object);
+	oc_cleanup(oc_freep) const char **many = NULL;
+	const char *few[FEW], **keys = few;
 
+	if (n > FEW)
+		keys = many = calloc(n, sizeof(*many));
 	return keys ? put_members(c, object, keys, depth) : oc_nomem(c->err);
 }
 
@@ -121,16 +143,18 @@ static int put_array(struct canon *c, const json_t *array, int depth)
 
 static int put_integer(struct canon *c, json_int_t value)
 {
-	struct oc_buf digits;
-	int rc;
+	char digits[24], *at = digits + sizeof(digits);
+	uint64_t rest;
 
 	if (value > INTEGER_MAX || value < -INTEGER_MAX)
 		return oc_fail(c->err, OC_EINVAL, 0, "an integer is beyond 2^53 - 1");
-	oc_buf_init(&digits, 32);
-	rc = oc_buf_printf(&digits, "%lld", (long long)value);
-	rc = rc < 0 ? oc_nomem(c->err) : put(c, digits.data, digits.len);
-	oc_buf_free(&digits);
-	return rc;
+	rest = (uint64_t)(value < 0 ? -value : value);
+	do
+		*--at = (char)('0' + rest % 10);
+	while (rest /= 10);
+	if (value < 0)
+		*--at = '-';
+	return put(c, at, (size_t)(digits + sizeof(digits) - at));
 }
 
 static int put_value(struct canon *c, const json_t *json, int depth)

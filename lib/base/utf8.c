@@ -31,9 +31,16 @@ static size_t decode(const unsigned char *s, size_t len, uint32_t *out)
 
 bool oc_utf8_valid(const char *s, size_t len)
 {
+	uint64_t eight;
 	uint32_t c;
 	size_t n;
 
+	/* Nearly all is ASCII. */
+	for (; len >= sizeof(eight); s += sizeof(eight), len -= sizeof(eight)) {
+		memcpy(&eight, s, sizeof(eight));
+		if (eight & 0x8080808080808080u)
+			break;
+	}
 	for (; len; s += n, len -= n) {
 		n = decode((const unsigned char *)s, len, &c);
 		if (!n)

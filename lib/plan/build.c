@@ -33,11 +33,12 @@ static bool set_path(json_t *out, const char *key, const struct oc_plan_input *i
 	       oc_json_set_string(out, key, path.data);
 }
 
-static bool copy(json_t *out, const char *key, const json_t *from, const char *member)
+/* Shared, not copied: neither a plan nor what it is made of is ever changed. */
+static bool share(json_t *out, const char *key, const json_t *from)
 {
-	const json_t *value = json_object_get(from, member ? member : key);
+	json_t *value = json_object_get(from, key);
 
-	return value && oc_json_set(out, key, json_deep_copy(value));
+	return value && oc_json_set(out, key, json_incref(value));
 }
 
 /* The reply's shape: what is wrong in it is the provider's fault, and is said so. */
@@ -90,7 +91,7 @@ static bool put_launch(json_t *out, const struct oc_plan_input *in)
 	json_t *launch, *argv = NULL;
 
 	if (in->reply)
-		return copy(out, "launch", in->reply, NULL);
+		return share(out, "launch", in->reply);
 	launch = json_object();
 	if (!oc_json_set(out, "launch", launch))
 		return false;
@@ -137,7 +138,7 @@ static bool put_guest(json_t *out, const struct oc_plan_input *in)
 	    !oc_json_set(guest, "confined", json_boolean(in->reply != NULL)) || !put_writable(guest, in->resolved))
 		return false;
 	if (json_array_size(json_object_get(from, "links")) > 0 &&
-	    !oc_json_set(guest, "links", json_deep_copy(json_object_get(from, "links"))))
+	    !oc_json_set(guest, "links", json_incref(json_object_get(from, "links"))))
 		return false;
 	for (i = 0; i < OC_COUNT(flags); i++)
 		if (!oc_json_set(guest, flags[i], json_boolean(json_is_true(json_object_get(from, flags[i])))))
@@ -151,9 +152,9 @@ static bool put_provider(json_t *out, const struct oc_plan_input *in)
 
 	if (!in->provider)
 		return oc_json_set(out, "provider", json_null());
-	provider = json_deep_copy(in->provider);
+	provider = json_copy((json_t *)in->provider);
 	return oc_json_set(out, "provider", provider) &&
-	       (json_object_get(provider, "identity") || copy(provider, "identity", in->reply, NULL));
+	       (json_object_get(provider, "identity") || share(provider, "identity", in->reply));
 }
 
 static bool put_policy(json_t *out, const struct oc_plan_input *in)
@@ -163,7 +164,7 @@ static bool put_policy(json_t *out, const struct oc_plan_input *in)
 	return oc_json_set(out, "policy", policy) &&
 	       oc_json_set_string(policy, "text", in->policy ? in->policy->text : "{}") &&
 	       oc_json_set(policy, "normal",
-	                   in->policy && in->policy->normal ? json_deep_copy(in->policy->normal) : json_object());
+	                   in->policy && in->policy->normal ? json_incref(in->policy->normal) : json_object());
 }
 
 static bool put_list(json_t *out, const char *key, const char *const *list)
@@ -186,7 +187,7 @@ static bool put_rest(json_t *out, const struct oc_plan_input *in)
 	if (!oc_json_set(out, "needs", needs) || !put_list(needs, "hosts", r->need_hosts) ||
 	    !put_list(needs, "read", r->need_read) || !put_list(needs, "write", r->need_write))
 		return false;
-	if (!(in->reply ? copy(out, "tools", in->reply, NULL) && copy(out, "notes", in->reply, NULL)
+	if (!(in->reply ? share(out, "tools", in->reply) && share(out, "notes", in->reply)
 	                : oc_json_set(out, "tools", json_array()) && oc_json_set(out, "notes", json_array())))
 		return false;
 	dirs = json_object();
@@ -207,7 +208,7 @@ static bool put_head(json_t *out, const struct oc_plan_input *in)
 	       oc_json_set_string(out, "run", in->run) && oc_json_set_string(out, "work", in->request->work) &&
 	       (!in->clone || oc_json_set(out, "clone", json_deep_copy(in->clone))) &&
 	       oc_json_set_string(out, "binding", in->request->binding) && put_policy(out, in) &&
-	       oc_json_set(out, "resolved", in->resolved ? json_deep_copy(in->resolved) : json_null());
+	       oc_json_set(out, "resolved", in->resolved ? json_incref((json_t *)in->resolved) : json_null());
 }
 
 static int check_input(const struct oc_plan_input *in, oc_error **err)

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -56,22 +56,37 @@ fail:
 	return OC_ENOMEM;
 }
 
+/* A number of the kernel's, and what stands after it. */
+static bool number(const char **at, char after, unsigned int *out)
+{
+	uint64_t value = 0;
+	const char *p = *at;
+
+	for (; *p >= '0' && *p <= '9' && value <= UINT_MAX; p++)
+		value = value * 10 + (uint64_t)(*p - '0');
+	if (p == *at || value > UINT_MAX || *p != after)
+		return false;
+	*at = p + 1;
+	*out = (unsigned int)value;
+	return true;
+}
+
 /* "36 35 98:0 /root /point rw,… - type source opts" */
 static int parse_line(struct oc_mounts *m, const char *line)
 {
-	unsigned int major, minor;
-	int at = 0;
-	size_t root, point;
-	const char *p;
+	unsigned int major, minor, ignored;
+	const char *root, *point, *end;
 
-	if (sscanf(line, "%*u %*u %u:%u %n", &major, &minor, &at) < 2 || at == 0)
+	if (!number(&line, ' ', &ignored) || !number(&line, ' ', &ignored) || !number(&line, ':', &major) ||
+	    !number(&line, ' ', &minor))
 		return OC_EPROTO;
-	root = strcspn(line + at, " ");
-	p = line + at + root;
-	if (*p != ' ')
+	root = line;
+	point = strchr(root, ' ');
+	if (!point)
 		return OC_EPROTO;
-	point = strcspn(++p, " ");
-	return add_mount(m, makedev(major, minor), unescape(line + at, root), unescape(p, point));
+	end = strchrnul(point + 1, ' ');
+	return add_mount(m, makedev(major, minor), unescape(root, (size_t)(point - root)),
+	                 unescape(point + 1, (size_t)(end - point - 1)));
 }
 
 int oc_mounts_load(struct oc_mounts *mounts, oc_error **err)

@@ -34,9 +34,10 @@ const json_t *oc_resolved_rule(const json_t *resolved, const char *path)
 
 	json_array_foreach(json_object_get(resolved, "read"), i, entry)
 	{
-		size_t len = strlen(text_of(entry, "path"));
+		const char *at = text_of(entry, "path");
+		size_t len = strlen(at);
 
-		if (!covers(entry, path))
+		if (!len || !oc_path_within(at, path))
 			continue;
 		if (!best || len > best_len || (len == best_len && allows(entry) && !allows(best))) {
 			best = entry;
@@ -54,9 +55,10 @@ static size_t longest(const json_t *list, const char *path, bool allow_only, con
 
 	json_array_foreach(list, i, entry)
 	{
-		size_t len = strlen(text_of(entry, "path"));
+		const char *at = text_of(entry, "path");
+		size_t len = strlen(at);
 
-		if (len <= best || !covers(entry, path) || (allow_only && !allows(entry)))
+		if (len <= best || !oc_path_within(at, path) || (allow_only && !allows(entry)))
 			continue;
 		best = len;
 		if (which)
@@ -87,10 +89,9 @@ static bool is_protected(const json_t *resolved, const char *path)
 static bool is_hidden(const json_t *resolved, const char *path)
 {
 	size_t hidden = longest(json_object_get(resolved, "hidden"), path, false, NULL);
-	size_t allow = longest(json_object_get(resolved, "read"), path, true, NULL);
-	size_t write = longest(json_object_get(resolved, "write"), path, false, NULL);
 
-	return hidden && OC_MAX(allow, write) <= hidden;
+	return hidden && longest(json_object_get(resolved, "read"), path, true, NULL) <= hidden &&
+	       longest(json_object_get(resolved, "write"), path, false, NULL) <= hidden;
 }
 
 static bool in_run(const json_t *resolved, const char *path)

@@ -84,27 +84,27 @@ static int step(struct walk *w)
 
 int oc_policy_walk_seen(struct oc_seen *seen, const char *path, char **real, bool *missing, struct oc_strv *links)
 {
-	struct walk *w = calloc(1, sizeof(*w));
+	size_t len = strlen(path);
+	struct walk w;
 	int rc;
 
-	if (!w)
-		return -ENOMEM;
-	w->links = links;
-	w->seen = seen;
-	if (strlen(path) >= sizeof(w->todo)) {
-		free(w);
+	/* Not cleared as a whole: it is large, and there are a hundred paths in a policy. */
+	w.len = 0;
+	w.done[0] = '\0';
+	w.followed = 0;
+	w.missing = false;
+	w.links = links;
+	w.seen = seen;
+	if (len >= sizeof(w.todo))
 		return -ENAMETOOLONG;
-	}
-	memcpy(w->todo, path, strlen(path) + 1);
-	while ((rc = step(w)) == 0)
+	memcpy(w.todo, path, len + 1);
+	while ((rc = step(&w)) == 0)
 		;
-	if (rc == 1) {
-		*missing = w->missing;
-		*real = strdup(w->len ? w->done : "/");
-		rc = *real ? 0 : -ENOMEM;
-	}
-	free(w);
-	return rc;
+	if (rc < 0)
+		return rc;
+	*missing = w.missing;
+	*real = strdup(w.len ? w.done : "/");
+	return *real ? 0 : -ENOMEM;
 }
 
 int oc_policy_walk(const char *path, char **real, bool *missing, struct oc_strv *links)

@@ -39,6 +39,21 @@ START_TEST(test_limit)
 	ck_assert_int_eq(oc_buf_reserve(&b, SIZE_MAX), OC_ELIMIT);
 	ck_assert_str_eq(b.data, "abcd");
 	oc_buf_free(&b);
+	/* What was begun to be printed is taken back. */
+	oc_buf_init(&b, 10);
+	ck_assert_int_eq(oc_buf_puts(&b, "abcdef"), 0);
+	ck_assert_int_eq(oc_buf_printf(&b, "%s", "ghijk"), OC_ELIMIT);
+	ck_assert_str_eq(b.data, "abcdef");
+	ck_assert_int_eq(oc_buf_printf(&b, "%s", "ghij"), 0);
+	ck_assert_str_eq(b.data, "abcdefghij");
+	oc_buf_free(&b);
+	/* In room that is there, at its end, and beyond it. */
+	oc_buf_init(&b, 10000);
+	for (int i = 0; i < 300; i++)
+		ck_assert_int_eq(oc_buf_printf(&b, "%03d,", i), 0);
+	ck_assert_uint_eq(b.len, 1200);
+	ck_assert_str_eq(b.data + 1192, "298,299,");
+	oc_buf_free(&b);
 	oc_buf_init(&b, SIZE_MAX);
 	ck_assert_int_eq(oc_buf_reserve(&b, SIZE_MAX), OC_ELIMIT);
 	ck_assert_int_eq(oc_buf_reserve(&b, SIZE_MAX - 1), OC_ELIMIT);

@@ -88,6 +88,35 @@ START_TEST(test_refuses_what_could_not_be_parsed)
 }
 END_TEST
 
+/* Few members and many are sorted each in their own way: one order all the same, whatever the order they came in. */
+START_TEST(test_sorted)
+{
+	for (int n = 1; n <= 40; n++) {
+		oc_cleanup(oc_json_decrefp) json_t *json = json_object();
+		struct oc_buf is, should;
+		char key[8];
+
+		oc_buf_init(&is, 10000);
+		oc_buf_init(&should, 10000);
+		for (int i = 0; i < n; i++) {
+			snprintf(key, sizeof(key), "k%02d", (i * 43 + 3) % n);
+			ck_assert(oc_json_set(json, key, json_integer(-i)));
+		}
+		for (int i = 0; i < n; i++) {
+			snprintf(key, sizeof(key), "k%02d", i);
+			ck_assert_int_eq(oc_buf_printf(&should, "%s\"%s\":%lld", i ? "," : "{", key,
+			                               (long long)oc_json_integer(json, key, 1)),
+			                 0);
+		}
+		ck_assert_int_eq(oc_buf_puts(&should, "}"), 0);
+		ck_assert_int_eq(oc_json_canonical(json, &is, NULL), 0);
+		ck_assert_str_eq(is.data, should.data);
+		oc_buf_free(&is);
+		oc_buf_free(&should);
+	}
+}
+END_TEST
+
 static int canonical_once(void *userdata)
 {
 	struct oc_buf out;
@@ -102,10 +131,15 @@ static int canonical_once(void *userdata)
 START_TEST(test_no_memory)
 {
 	json_t *json = json_pack("{s:[i,s,{s:b}],s:n}", "a", 1, "x", "k", 1, "z");
+	char key[8];
 
+	for (int i = 0; i < 40; i++) {
+		snprintf(key, sizeof(key), "k%02d", i);
+		ck_assert(oc_json_set(json, key, json_integer(i)));
+	}
 	ck_assert_int_gt(alloc_fail_each(canonical_once, json, 0), 3);
 	json_decref(json);
 }
 END_TEST
 
-SUITE_MAIN("canon", test_vectors, test_refuses_what_could_not_be_parsed, test_no_memory)
+SUITE_MAIN("canon", test_vectors, test_refuses_what_could_not_be_parsed, test_sorted, test_no_memory)
