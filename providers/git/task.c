@@ -7,12 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define REPLY_MAX (3u << 20) /* what still fits a line of the protocol */
 #define REPLY_FD  3
+#define DATA_MAX  (4ull << 30)
 
 static bool send_json(json_t *message)
 {
@@ -29,6 +31,20 @@ static json_t *refusal_json(const struct refusal *r)
 	                 "subject", r->subject, "fix", r->fix, "message", r->message);
 }
 
+/* What an agent made may ask for any amount of time and memory; and a pack is a descriptor. */
+static void limit(void)
+{
+	const struct rlimit cpu = { 3600, 3600 }, data = { DATA_MAX, DATA_MAX };
+	struct rlimit files;
+
+	(void)setrlimit(RLIMIT_CPU, &cpu);
+	(void)setrlimit(RLIMIT_DATA, &data);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
+}
+
 /* The socket to the host is among what is closed: a child that went astray can't speak for the provider. */
 static void child(int out, pid_t parent, const struct confine_path *paths, size_t n, task_fn fn, void *arg)
 {
@@ -39,6 +55,7 @@ static void child(int out, pid_t parent, const struct confine_path *paths, size_
 		_exit(9);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
 		_exit(9);
+	limit();
 	if (confine(paths, n, &r) == 0 && fn(arg, &reply, &r) == 0 && reply)
 		_exit(send_json(json_pack("{s:o}", "reply", reply)) ? 0 : 8);
 	_exit(send_json(refusal_json(&r)) ? 0 : 8);
