@@ -37,13 +37,13 @@ static const struct opt OPTIONS[] = {
 	[O_POLICY] = { "policy", 0, "FILE", "the whole policy from FILE, instead of the flags above" },
 	[O_ENV] = { "env", 0, "NAME[=VALUE]", "set a variable; without a value: take it from here" },
 	[O_SECRET] = { "secret", 0, "NAME[=SOURCE]", "a variable that is recorded nowhere; see below" },
+	[O_CLONE] = { "clone", 0, NULL, "in a throw-away clone of this repository; its commits are saved" },
 	[O_TIMEOUT] = { "timeout", 0, "TIME", "end it after TIME: 30, 30s, 500ms, 5m, 2h" },
 	[O_JSON] = { "json", 0, NULL, "the record on stdout; the command's output on stderr" },
 	[O_VERBOSE] = { "verbose", 'v', NULL, "say the run's id, and more of what happens" },
 	/* Known, so that they are refused with a reason and not as misspelt. */
 	[O_CONTAINER] = { "container", 0, "IMAGE", NULL },
 	[O_CONTEXT] = { "context", 0, "CONTEXT", NULL },
-	[O_CLONE] = { "clone", 0, NULL, NULL },
 	[O_CPUS] = { "cpus", 0, "N", NULL },
 	[O_MEMORY] = { "memory", 0, "SIZE", NULL },
 	[O_PIDS] = { "pids", 0, "N", NULL },
@@ -195,18 +195,12 @@ static int check_together(struct exec_args *a, struct opt_state *s)
 static int check_unbuilt(struct host *h, const struct exec_args *a)
 {
 	char flag[32];
-	struct refusal clone = { "sandbox_unavailable", "--clone", "runs in a throw-away clone are not built yet",
-		                 "leave --clone out: .git is then read-only to the run" };
 	struct refusal limit = {
 		"sandbox_config", flag,
 		"a process sandbox can't hold a run to a limit on processors, memory or processes",
 		"leave it out, or limit the whole: systemd-run --user --scope -p MemoryMax=2G open-conduit exec …"
 	};
 
-	if (a->clone) {
-		host_refuse(h, "not run", &clone);
-		return OC_EREFUSED;
-	}
 	if (a->limit && !a->container) {
 		snprintf(flag, sizeof(flag), "--%s", a->limit);
 		if (a->unsandboxed)
@@ -252,6 +246,7 @@ static int perform(struct host *h, struct exec_args *a)
 {
 	oc_request request = OC_REQUEST_INIT;
 	oc_broker *broker = NULL;
+	struct exec_clone clone;
 	int status = EXIT_NOT_RUN;
 
 	if (find_cwd(h, a) < 0 || check_unbuilt(h, a) < 0 || (!a->unsandboxed && exec_policy(h, a) < 0) ||
@@ -266,8 +261,16 @@ static int perform(struct host *h, struct exec_args *a)
 	request.env = a->env.v;
 	request.secrets = a->secret.v;
 	request.timeout_ms = a->timeout_ms;
-	if (a->unsandboxed || exec_policy_protected(h, broker, a, &request) == 0)
-		status = exec_run(h, broker, &request, a);
+	if (exec_clone_begin(h, a, &clone) == 0) {
+		if (clone.work) {
+			request.work = host_string(clone.work, "id");
+			request.workspace = host_string(clone.work, "workspace");
+			request.cwd = clone.cwd;
+		}
+		if (a->unsandboxed || exec_policy_protected(h, broker, a, &request) == 0)
+			status = exec_run(h, broker, &request, a);
+	}
+	exec_clone_end(h, &clone);
 	oc_broker_free(broker);
 	return status;
 }

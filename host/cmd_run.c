@@ -196,25 +196,13 @@ static int make_broker(struct turn *t, oc_broker **broker)
 static int after(struct host *h, const char *run, int status, json_t *answer, void *userdata)
 {
 	struct turn *t = userdata;
-	const char *id = host_string(t->work, "id");
-	bool own = json_is_true(json_object_get(t->work, "own")), json = h->json;
-	json_t *save;
 
 	json_object_set_new(answer, "work",
-	                    json_pack("{s:s, s:s, s:s}", "id", id, "key", host_string(t->work, "key"), "branch",
-	                              host_string(t->work, "branch")));
-	if (t->detach && status == EXIT_GOOD) {
-		t->told = true;
-		return status;
-	}
-	h->json = false; /* there is one answer, and this is a part of it */
-	save = own ? work_end(h, id, true) : work_save_run(h, id, run);
-	h->json = json;
+	                    json_pack("{s:s, s:s, s:s}", "id", host_string(t->work, "id"), "key",
+	                              host_string(t->work, "key"), "branch", host_string(t->work, "branch")));
 	t->told = true;
-	if (save)
-		work_tell_save(h, t->work, save, true);
-	json_object_set_new(answer, "save", save ? save : json_null());
-	return save || status ? status : EXIT_NOT_RUN;
+	/* A run left to itself is saved by whoever comes after it. */
+	return t->detach && status == EXIT_GOOD ? status : work_after(h, t->work, run, status, answer);
 }
 
 static void add_secrets(struct turn *t, struct exec_args *a, struct texts *specs)

@@ -34,6 +34,16 @@ struct exec_args {
 	void *after_userdata;
 };
 
+/* The throw-away clone of --clone; all NULL without it. */
+struct exec_clone {
+	json_t *work;
+	char *cwd; /* of the command */
+	bool over; /* its end was seen to */
+};
+/* Also where it fails, the end has to follow.  0, or said why and negative. */
+int exec_clone_begin(struct host *h, struct exec_args *a, struct exec_clone *clone);
+void exec_clone_end(struct host *h, struct exec_clone *clone);
+
 #define EXEC_BUSY (-1) /* no exit status */
 
 /* The policy's text into a->policy: the file's, or one made of the flags.  0, or said why and negative. */

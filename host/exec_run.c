@@ -530,6 +530,9 @@ int exec_run(struct host *h, oc_broker *broker, const oc_request *request, const
 		if (x->error && x->running && !x->signal)
 			follow_on_disk(x);
 		finish(x);
+		/* Its guard stays as long as we listen, and holds the Work that comes next. */
+		oc_run_free(x->run);
+		x->run = NULL;
 		status = conclude(x);
 	}
 	oc_error_free(err);

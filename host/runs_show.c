@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runs.h"
+#include "work/work.h"
 
 #define WIDTH     90
 #define FACTS_MAX 64
@@ -350,6 +351,35 @@ static void show_probes(struct host *h, const json_t *run)
 	json_array_foreach(probes, i, one) show_probe(h, one);
 }
 
+/* Its commits, and where they are. */
+static void show_save(struct host *h, const json_t *run)
+{
+	const char *id = host_string(run, "work");
+	const json_t *save = json_object_get(run, "save");
+	oc_error *err = NULL;
+	char *text = NULL, at[32];
+	json_t *work;
+
+	if (!id)
+		return;
+	work = oc_work_get(h->store, id, &text, &err) < 0 ? NULL : host_parse(h, "the Work", text);
+	oc_error_free(err);
+	head(&h->out, "commits saved");
+	if (json_is_object(save)) {
+		host_time(json_object_get(save, "at"), at, sizeof(at));
+		field(&h->out, "saved", at);
+		field(&h->out, "into", host_string(work, "checkout"));
+		work_save_lines(&h->out, work, save);
+		if (!json_array_size(json_object_get(save, "saved")))
+			out_put(&h->out, "  nothing new was committed\n");
+	} else {
+		out_put(&h->out, runs_over(run) && !json_is_null(json_object_get(run, "proved"))
+		                         ? "  not yet: open-conduit work list saves them\n"
+		                         : "  none\n");
+	}
+	json_decref(work);
+}
+
 static void show_notes(struct host *h, const json_t *run)
 {
 	const json_t *notes = json_object_get(run, "notes"), *one;
@@ -364,6 +394,7 @@ static void show_notes(struct host *h, const json_t *run)
 void runs_show(struct host *h, const json_t *run)
 {
 	show_outcome(h, run);
+	show_save(h, run);
 	show_confinement(h, run);
 	show_policy(h, run);
 	show_granted(h, run);

@@ -51,17 +51,7 @@ static bool may_exec(struct host *h, const json_t *work, bool *confined)
 
 static int after(struct host *h, const char *run, int status, json_t *answer, void *userdata)
 {
-	const json_t *work = userdata;
-	bool json = h->json;
-	json_t *save;
-
-	h->json = false;
-	save = work_save_run(h, host_string(work, "id"), run);
-	h->json = json;
-	if (save)
-		work_tell_save(h, work, save, true);
-	json_object_set_new(answer, "save", save ? save : json_null());
-	return save || status ? status : EXIT_NOT_RUN;
+	return work_after(h, userdata, run, status, answer);
 }
 
 static int perform(struct host *h, json_t **work, char **command, bool wait)

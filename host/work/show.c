@@ -36,9 +36,9 @@ static void tell_outcome(struct out *o, const json_t *work, const json_t *save)
 	bool out = outcome && !strcmp(outcome, "checked_out"), split = outcome && !strcmp(outcome, "diverged");
 	struct text quoted = { 0 };
 
-	if (outcome && !strcmp(outcome, "moved"))
+	if (outcome && !strcmp(outcome, "moved") && branch)
 		out_printf(o, "  %-11s %s\n", "branch", branch);
-	if (!out && !split)
+	if ((!out && !split) || !work)
 		return;
 	text_quote(&quoted, checkout ? checkout : ".");
 	out_printf(o, "  %-11s %s was not moved: %s\n", "branch", branch,
@@ -55,12 +55,12 @@ static void tell_lost(struct out *o, const json_t *work, const json_t *save)
 
 	json_array_foreach(lost, i, one)
 	        out_printf(o, "  %-11s %s: %s\n", "not saved", host_string(one, "what"), host_string(one, "why"));
-	if (json_array_size(lost))
+	if (json_array_size(lost) && work)
 		out_printf(o, "  %-11s %s stays, for what can't be saved\n", "workspace",
 		           host_string(work, "workspace"));
 }
 
-static void save_lines(struct out *o, const json_t *work, const json_t *save)
+void work_save_lines(struct out *o, const json_t *work, const json_t *save)
 {
 	const json_t *note;
 	size_t i;
@@ -82,7 +82,7 @@ void work_tell_save(struct host *h, const json_t *work, const json_t *save, bool
 		return;
 	out_printf(&h->err, "open-conduit: %s %s\n", any ? "saved to" : "nothing new to save to",
 	           host_string(work, "checkout"));
-	save_lines(&h->err, work, save);
+	work_save_lines(&h->err, work, save);
 	out_flush(&h->err);
 }
 
@@ -136,7 +136,7 @@ void work_show(struct host *h, const json_t *work)
 	if (json_is_object(save)) {
 		host_time(json_object_get(work, "saved"), created, sizeof(created));
 		field(&h->out, "last save", created);
-		save_lines(&h->out, work, save);
+		work_save_lines(&h->out, work, save);
 	}
 	show_runs(h, work);
 }

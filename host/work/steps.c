@@ -8,6 +8,7 @@
 #define SETTLE_TRIES 5
 #define SETTLE_MS    200
 #define SAVE_WAIT_MS 1000
+#define END_WAIT_MS  15000              /* the guard of the run that just ended is leaving */
 #define STALE_MS     (10 * 60 * 1000LL) /* nobody is between making a Work and running in it for so long */
 
 struct waiting {
@@ -203,7 +204,7 @@ static json_t *end_of_finished(struct host *h, const char *id, json_t *error)
 
 json_t *work_end(struct host *h, const char *id, bool remove)
 {
-	json_t *error = NULL, *save = work_step(h, WORK_SAVE_FINAL, id, SAVE_WAIT_MS, &error), *work;
+	json_t *error = NULL, *save = work_step(h, WORK_SAVE_FINAL, id, END_WAIT_MS, &error), *work;
 
 	if (!save)
 		return end_of_finished(h, id, error);
@@ -217,6 +218,21 @@ json_t *work_end(struct host *h, const char *id, bool remove)
 	json_decref(error);
 	json_decref(work);
 	return save;
+}
+
+int work_after(struct host *h, const json_t *work, const char *run, int status, json_t *answer)
+{
+	const char *id = host_string(work, "id");
+	bool own = json_is_true(json_object_get(work, "own")), json = h->json;
+	json_t *save;
+
+	h->json = false; /* there is one answer, and this is a part of it */
+	save = own ? work_end(h, id, true) : work_save_run(h, id, run);
+	h->json = json;
+	if (save)
+		work_tell_save(h, work, save, true);
+	json_object_set_new(answer, "save", save ? save : json_null());
+	return save || status ? status : EXIT_NOT_RUN;
 }
 
 /* A run that was pinned and not launched for so long never will be. */

@@ -18,6 +18,9 @@ json_t *work_save_run(struct host *h, const char *id, const char *run);
 /* The final save, and with `remove` the Work is removed if nothing was lost.  What the save said (new), or NULL after
  * saying why. */
 json_t *work_end(struct host *h, const char *id, bool remove);
+/* What follows a run in a Work: save, or for one that is its run's own the end, told and put into the answer.  The status,
+ * or EXIT_NOT_RUN where a run that went well could not be saved. */
+int work_after(struct host *h, const json_t *work, const char *run, int status, json_t *answer);
 /* What hosts left undone that were killed, or went away from a run they detached: quietly, but for what fails. */
 void work_settle(struct host *h);
 
@@ -25,6 +28,8 @@ void work_settle(struct host *h);
 json_t *work_find(struct host *h, const char *name);
 /* What a save did, on stderr: one line a ref.  `quiet`: nothing where nothing was saved. */
 void work_tell_save(struct host *h, const json_t *work, const json_t *save, bool quiet);
+/* The same lines on any stream; work may be NULL where it isn't known. */
+void work_save_lines(struct out *o, const json_t *work, const json_t *save);
 void work_show(struct host *h, const json_t *work);
 void work_table(struct host *h, const json_t *works);
 

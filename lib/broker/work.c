@@ -82,8 +82,13 @@ static int new_work(oc_store *store, const oc_work_options *o, const char *key, 
 {
 	oc_cleanup(oc_json_decrefp) json_t *work = json_object();
 	char id[OC_WORK_ID_SIZE], branch[OC_WORK_ID_SIZE + 16];
-	int rc = oc_work_id(store, o->scope, o->binding, key, id, err);
+	int rc = 0;
 
+	/* The key of one that is its run's own was drawn by lot: nothing is clearer by a digest. */
+	if (o->key)
+		rc = oc_work_id(store, o->scope, o->binding, key, id, err);
+	else
+		snprintf(id, sizeof(id), "%s", key);
 	if (rc < 0)
 		return rc;
 	snprintf(branch, sizeof(branch), "open-conduit/%s", id);
