@@ -81,7 +81,12 @@ says 'usage: a secret as an argument' 2 'a value is never an argument' open-cond
 if [[ $err == *hunter2* ]]; then not_ok 'usage: the secret is not repeated'; else ok 'usage: the secret is not repeated'; fi
 says 'usage: no question' 2 'ask something' open-conduit explain --policy x
 says 'usage: which run' 2 'which run' open-conduit runs get
-for c in '' exec doctor explain provider runs 'runs list' 'runs get' 'runs logs' 'runs stop' 'provider list'; do
+says 'usage: which binding' 2 'which binding' open-conduit run
+says 'usage: which Work' 2 'which Work' open-conduit work show
+says 'usage: a misspelt command of work' 2 'did you mean "finish"?' open-conduit work finsih
+says 'usage: no command for a Work' 2 'no command to run' open-conduit work exec 1 --
+says 'work: there is no such' 1 'there is no Work' open-conduit work show nothing
+for c in '' exec doctor explain provider runs 'runs list' 'runs get' 'runs logs' 'runs stop' 'provider list' run work 'work list' 'work show' 'work exec' 'work finish'; do
 	# shellcheck disable=SC2086 # words
 	if gives 0 open-conduit $c --help && [[ $out == usage:* && -z $err ]]; then ok "help: $c"; else not_ok "help: $c"; fi
 done
@@ -97,7 +102,8 @@ says 'exec: not found' 127 'was not found' plain no-such-program
 touch file
 says 'exec: not executable' 126 'not executable' plain ./file
 says 'exec: limits are refused' 125 'sandbox_config' open-conduit exec --memory 1g -- true
-says 'exec: a clone is refused' 125 'sandbox_unavailable' open-conduit exec --clone -- true
+says 'exec: a clone of no repository is refused' 125 'sandbox_workspace' open-conduit exec --clone -- true
+says 'run: without a config' 125 'config' open-conduit run a/b
 says 'exec: a container is refused' 125 'sandbox_unavailable' open-conduit exec --container x -- true
 says 'exec: an unknown sandbox' 125 'fix' open-conduit exec --sandbox nosuch -- true
 if gives 3 plain sh -c 'echo one; echo two >&2; exit 3' && [ "$out" = one ] && [ "$err" = two ]; then ok 'exec: streams apart'; else not_ok 'exec: streams apart'; fi
