@@ -18,6 +18,14 @@ struct param {
 	enum { TEXT, TEXT_OR_NULL, NUMBERS, AUTHOR, TRUTH } type;
 };
 
+static const struct param create_params[] = {
+	{ "checkout", TEXT }, { "dir", TEXT }, { "branch", TEXT }, { "base", TEXT_OR_NULL }, { "author", AUTHOR },
+};
+static const struct param save_params[] = {
+	{ "checkout", TEXT },   { "dir", TEXT },  { "root", NUMBERS }, { "git", NUMBERS },
+	{ "quarantine", TEXT }, { "work", TEXT }, { "branch", TEXT },  { "baseline", TEXT_OR_NULL },
+	{ "final", TRUTH },
+};
 static const struct param remove_params[] = { { "dir", TEXT }, { "root", NUMBERS } };
 
 static bool is_object_of(const json_t *value, const char *a, const char *b, json_type type)
@@ -75,6 +83,24 @@ static void answer(oc_call *call, json_t *reply, struct refusal *r)
 	refusal_clear(r);
 }
 
+static void on_create(oc_call *call, void *userdata)
+{
+	struct refusal r = { 0 };
+	cleanup_json json_t *params = take_params(call, &r, create_params, GIT_COUNT(create_params));
+
+	(void)userdata;
+	answer(call, params ? create_workspace(params, &r) : NULL, &r);
+}
+
+static void on_save(oc_call *call, void *userdata)
+{
+	struct refusal r = { 0 };
+	cleanup_json json_t *params = take_params(call, &r, save_params, GIT_COUNT(save_params));
+
+	(void)userdata;
+	answer(call, params ? save_workspace(params, &r) : NULL, &r);
+}
+
 static void on_remove(oc_call *call, void *userdata)
 {
 	struct refusal r = { 0 };
@@ -88,6 +114,9 @@ static void on_remove(oc_call *call, void *userdata)
  * config.c names, never because a repository was opened. */
 static bool start_libgit2(void)
 {
+	/* config.c looks at these itself; what is unknown is refused there. */
+	static const char *extensions[] = { "noop",         "preciousobjects", "worktreeconfig", "relativeworktrees",
+		                            "partialclone", "objectformat",    "refstorage" };
 	static const int levels[] = { GIT_CONFIG_LEVEL_SYSTEM, GIT_CONFIG_LEVEL_XDG, GIT_CONFIG_LEVEL_GLOBAL,
 		                      GIT_CONFIG_LEVEL_PROGRAMDATA };
 
@@ -96,6 +125,8 @@ static bool start_libgit2(void)
 	for (size_t i = 0; i < GIT_COUNT(levels); i++)
 		if (git_libgit2_opts(GIT_OPT_SET_SEARCH_PATH, levels[i], "/nonexistent") < 0)
 			return false;
+	if (git_libgit2_opts(GIT_OPT_SET_EXTENSIONS, extensions, GIT_COUNT(extensions)) < 0)
+		return false;
 	return git_libgit2_opts(GIT_OPT_SET_TEMPLATE_PATH, "/nonexistent") == 0 &&
 	       git_libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION, 1) == 0 &&
 	       git_libgit2_opts(GIT_OPT_ENABLE_STRICT_OBJECT_CREATION, 1) == 0;
@@ -108,6 +139,8 @@ int main(int argc, char **argv)
 		.name = "git",
 		.version = oc_version(),
 		.kind = "workspace",
+		.create = on_create,
+		.save = on_save,
 		.remove = on_remove,
 	};
 	int status;

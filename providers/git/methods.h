@@ -6,6 +6,8 @@
 
 #include "util.h"
 
+json_t *create_workspace(const json_t *params, struct refusal *r);
+json_t *save_workspace(const json_t *params, struct refusal *r);
 json_t *remove_workspace(const json_t *params, struct refusal *r);
 
 #endif

@@ -60,7 +60,7 @@ static int remove_step(void *arg, json_t **reply, struct refusal *r)
 	if (remove_tree(w.fd, WORKS_NEW) || (there && remove_tree(w.fd, w.name)))
 		return refuse_failed(r, a->dir);
 	fault("git:removed");
-	if (remove_tree(w.fd, WORKS_ANSWER) || fsync(w.fd))
+	if (fsync(w.fd))
 		return refuse_failed(r, a->dir);
 	*reply = json_object();
 	return *reply ? 0 : no_memory(r);

@@ -28,7 +28,7 @@ int works_open(struct works *w, const char *dir, struct refusal *r)
 	struct stat st;
 
 	*w = (struct works){ .fd = -1 };
-	if (!clean_path(dir) || slash == dir || !strcmp(slash + 1, WORKS_NEW) || !strcmp(slash + 1, WORKS_ANSWER))
+	if (!clean_path(dir) || slash == dir || !strcmp(slash + 1, WORKS_NEW))
 		return refuse(r, "provider_failed", dir, NULL, "%s can't be the path of a workspace", dir);
 	w->name = slash + 1;
 	w->parent = strndup(dir, (size_t)(slash - dir));

@@ -2,15 +2,13 @@
 /* A Work's directory, as far as it is this provider's:
  *
  *   workspace       the clone: an agent's after its first run
- *   workspace.new   one that is being made; whoever holds the Work's lock may remove it
- *   workspace.json  what create answered, with what it was asked: so that create can be asked again */
+ *   workspace.new   one that is being made; whoever holds the Work's lock may remove it */
 #ifndef GIT_WORKS_H
 #define GIT_WORKS_H
 
 #include "util.h"
 
-#define WORKS_NEW    "workspace.new"
-#define WORKS_ANSWER "workspace.json"
+#define WORKS_NEW "workspace.new"
 
 struct works {
 	char *parent; /* absolute and clean */

@@ -36,7 +36,6 @@ def plain():
     gone("again, when it is gone", work, dir, root)
     ok(world.ask("remove", dir=world.root + "/nowhere/workspace", root=root) == {}, "a Work's directory that isn't there")
     os.mkdir(work + "/workspace.new")
-    world.write(work + "/workspace.json", "{}")
     gone("what an interrupted create left", work, dir, root)
 
 
