@@ -213,7 +213,7 @@ int oc_store_open(oc_context *ctx, oc_store **out, oc_error **err)
 	if (!store)
 		return oc_nomem(err);
 	store->ctx = ctx;
-	store->state_fd = -1;
+	store->state_fd = store->durable = -1;
 	rc = open_dir(store, ctx->state_dir, err);
 	if (rc >= 0)
 		rc = lock_open(store, &lock, err);
@@ -232,6 +232,7 @@ void oc_store_free(oc_store *store)
 {
 	if (!store)
 		return;
+	oc_sql_forget(store);
 	sqlite3_close(store->db);
 	oc_close(store->state_fd);
 	free(store->dir);

@@ -93,11 +93,11 @@ static int bind_one(sqlite3_stmt *statement, int index, char type, va_list *args
 	return sqlite3_bind_text(statement, index, text, -1, SQLITE_TRANSIENT);
 }
 
-static int prepare(oc_store *store, sqlite3_stmt **out, oc_error **err, const char *sql, const char *types,
-                   va_list *args)
+static int prepare(oc_store *store, sqlite3_stmt *kept, sqlite3_stmt **out, oc_error **err, const char *sql,
+                   const char *types, va_list *args)
 {
-	sqlite3_stmt *statement = NULL;
-	int rc = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL);
+	sqlite3_stmt *statement = kept;
+	int rc = kept ? SQLITE_OK : sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL);
 	int i;
 
 	for (i = 0; rc == SQLITE_OK && types[i]; i++)
@@ -117,7 +117,7 @@ int oc_sql_prepare(oc_store *store, sqlite3_stmt **out, oc_error **err, const ch
 	int rc;
 
 	va_start(args, types);
-	rc = prepare(store, out, err, sql, types, &args);
+	rc = prepare(store, NULL, out, err, sql, types, &args);
 	va_end(args);
 	return rc;
 }
@@ -131,6 +131,36 @@ int oc_sql_step(oc_store *store, sqlite3_stmt *statement, oc_error **err)
 	return rc == SQLITE_DONE ? 0 : oc_sql_fail(store, rc, err);
 }
 
+/* To prepare a statement takes longer than to run it, and a store runs the same few: those that ran well are kept. */
+static sqlite3_stmt *take_kept(oc_store *store, const char *sql)
+{
+	for (size_t i = 0; i < OC_COUNT(store->kept); i++)
+		if (store->kept[i] && strcmp(sqlite3_sql(store->kept[i]), sql) == 0)
+			return oc_steal(store->kept[i]);
+	return NULL;
+}
+
+static void keep(oc_store *store, sqlite3_stmt *statement)
+{
+	sqlite3_stmt **place = NULL;
+
+	/* Neither a lock nor a text stays with it. */
+	(void)sqlite3_reset(statement);
+	(void)sqlite3_clear_bindings(statement);
+	for (size_t i = 0; !place && i < OC_COUNT(store->kept); i++)
+		place = store->kept[i] ? NULL : &store->kept[i];
+	if (!place)
+		place = &store->kept[store->next_kept++ % OC_COUNT(store->kept)];
+	sqlite3_finalize(*place);
+	*place = statement;
+}
+
+void oc_sql_forget(oc_store *store)
+{
+	for (size_t i = 0; i < OC_COUNT(store->kept); i++)
+		sqlite3_finalize(oc_steal(store->kept[i]));
+}
+
 int oc_sql_run(oc_store *store, oc_error **err, const char *sql, const char *types, ...)
 {
 	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *statement = NULL;
@@ -138,13 +168,17 @@ int oc_sql_run(oc_store *store, oc_error **err, const char *sql, const char *typ
 	int rc;
 
 	va_start(args, types);
-	rc = prepare(store, &statement, err, sql, types, &args);
+	rc = prepare(store, take_kept(store, sql), &statement, err, sql, types, &args);
 	va_end(args);
 	if (rc < 0)
 		return rc;
 	while ((rc = oc_sql_step(store, statement, err)) > 0)
 		;
-	return rc < 0 ? rc : sqlite3_changes(store->db);
+	if (rc < 0)
+		return rc;
+	rc = sqlite3_changes(store->db);
+	keep(store, oc_steal(statement));
+	return rc;
 }
 
 void oc_sql_finalizep(sqlite3_stmt **statement)
@@ -178,8 +212,11 @@ json_t *oc_sql_time(sqlite3_stmt *statement, int column)
 
 int oc_sql_begin(oc_store *store, bool durable, oc_error **err)
 {
-	int rc = oc_sql_run(store, err, durable ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL", "");
+	int rc = 0;
 
+	if (store->durable != durable)
+		rc = oc_sql_run(store, err, durable ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL", "");
+	store->durable = rc < 0 ? -1 : durable;
 	return rc < 0 ? rc : oc_sql_run(store, err, "BEGIN IMMEDIATE", "");
 }
 

@@ -20,6 +20,7 @@ int oc_sql_step(oc_store *store, sqlite3_stmt *statement, oc_error **err); /* 1:
 /* A statement without rows.  The number of rows changed, or negative. */
 int oc_sql_run(oc_store *store, oc_error **err, const char *sql, const char *types, ...);
 void oc_sql_finalizep(sqlite3_stmt **statement);
+void oc_sql_forget(oc_store *store); /* the statements it keeps; before the database is closed */
 const char *oc_sql_text(sqlite3_stmt *statement, int column); /* borrowed; NULL: null */
 json_t *oc_sql_json(sqlite3_stmt *statement, int column);     /* new; JSON null where there is none */
 json_t *oc_sql_time(sqlite3_stmt *statement, int column);     /* milliseconds as text; new */

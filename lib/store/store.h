@@ -13,8 +13,11 @@ struct sqlite3;
 struct oc_store {
 	oc_context *ctx;
 	struct sqlite3 *db;
-	int state_fd; /* the state directory */
-	char *dir;    /* its real path */
+	int state_fd;                  /* the state directory */
+	char *dir;                     /* its real path */
+	struct sqlite3_stmt *kept[16]; /* prepared for oc_sql_run(), and idle; see there */
+	unsigned next_kept;
+	int durable; /* what "synchronous" was set to: 1 FULL, 0 NORMAL, -1 not yet */
 };
 
 /* Pin: plan.json written once (link), the row beside it.  OC_EEXISTS when another digest is there.
