@@ -32,6 +32,10 @@ struct rule {
 	bool deny, absolute; /* absolute: no other rule lifts it */
 };
 
+struct answer {
+	char *path, *real;
+};
+
 struct hider {
 	const json_t *resolved;
 	struct rule *rules;
@@ -41,6 +45,8 @@ struct hider {
 	struct hidden *out;
 	struct refusal *r;
 	unsigned odd;
+	struct answer answers[4];
+	size_t next_answer;
 };
 
 /* ---- what the rules say ---- */
@@ -164,21 +170,42 @@ static int add_deny(struct hider *h, const char *path)
 	return list_add(&h->out->deny, path) ? 0 : no_memory(h->r);
 }
 
+/* realpath() of a directory; NULL: it isn't there, or is none.  What is denied lies in the same few, so that the last few
+ * answers are kept while a plan is made. */
+static char *real_dir(struct hider *h, const char *path)
+{
+	struct answer *a = h->answers;
+	struct stat st;
+	size_t i;
+
+	for (i = 0; i < SRT_COUNT(h->answers); i++)
+		if (a[i].path && !strcmp(a[i].path, path))
+			return a[i].real ? strdup(a[i].real) : NULL;
+	i = h->next_answer++ % SRT_COUNT(h->answers);
+	free(a[i].path);
+	free(a[i].real);
+	a[i].path = strdup(path);
+	a[i].real = realpath(path, NULL);
+	if (a[i].real && (stat(a[i].real, &st) < 0 || !S_ISDIR(st.st_mode))) {
+		free(a[i].real);
+		a[i].real = NULL;
+	}
+	return a[i].real ? strdup(a[i].real) : NULL;
+}
+
 /* The nearest directory above path that exists, resolved; the rest of path is appended to it in *real. */
-static char *existing_above(const char *path, char **real)
+static char *existing_above(struct hider *h, const char *path, char **real)
 {
 	char *at = path_parent(path);
 
 	while (at) {
-		char *resolved = realpath(at, NULL), *up;
-		struct stat st;
+		char *resolved = real_dir(h, at), *up;
 
-		if (resolved && stat(resolved, &st) == 0 && S_ISDIR(st.st_mode)) {
+		if (resolved) {
 			*real = format("%s%s", resolved[1] ? resolved : "", path + (at[1] ? strlen(at) : 0));
 			free(at);
 			return resolved;
 		}
-		free(resolved);
 		if (!at[1])
 			break;
 		up = path_parent(at);
@@ -228,7 +255,7 @@ static int hide_one(struct hider *h, const char *path)
 		return 0;
 	if (is_dir(path))
 		return parent && !visible(h, parent) && !written(h, parent) ? 0 : add_deny(h, path);
-	dir = existing_above(path, &real);
+	dir = existing_above(h, path, &real);
 	if (!parent || !dir || !real)
 		return no_memory(h->r);
 	if (strcmp(real, path) != 0)
@@ -414,6 +441,7 @@ static int hide_all(struct hider *h, const struct list *lifts)
 int hide(const json_t *resolved, const struct list *lifts, struct hidden *out, struct refusal *r)
 {
 	struct hider h = { .resolved = resolved, .out = out, .r = r };
+	size_t i;
 	int rc;
 
 	out->links = json_object();
@@ -423,6 +451,10 @@ int hide(const json_t *resolved, const struct list *lifts, struct hidden *out, s
 	list_sort_unique(&out->write);
 	if (!rc && too_many(out))
 		rc = refuse_too_many(&h, out->deny.v[0]);
+	for (i = 0; i < SRT_COUNT(h.answers); i++) {
+		free(h.answers[i].path);
+		free(h.answers[i].real);
+	}
 	free(h.rules);
 	list_free(&h.roots);
 	list_free(&h.covers);

@@ -5,6 +5,7 @@
  * same ones, so a verdict is about what is launched. */
 #include "locate.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +77,7 @@ static bool too_old(const char *version, const char *minimum)
 static bool take_package(struct srt *srt, const char *dir)
 {
 	cleanup_free char *file = format("%s/package.json", dir);
-	cleanup_json json_t *json = file ? read_json(file) : NULL;
+	cleanup_json json_t *json = file ? known_json(srt->known, file) : NULL;
 	const char *name = text_of(json, "name"), *version = text_of(json, "version");
 	char *tail;
 
@@ -195,12 +196,12 @@ int locate_seccomp(struct srt *srt, struct refusal *r)
 /* ---- node ---- */
 
 /* The version of a node, from what lies beside it: npm's package or node's own headers. */
-static char *node_version(const char *real)
+static char *node_version(const struct srt *srt, const char *real)
 {
 	cleanup_free char *bin = path_parent(real), *prefix = bin ? path_parent(bin) : NULL;
 	cleanup_free char *file = format("%s/package.json", prefix ? prefix : "");
 	cleanup_free char *header = format("%s/include/node/node_version.h", prefix ? prefix : "");
-	cleanup_json json_t *json = file ? read_json(file) : NULL;
+	cleanup_json json_t *json = file ? known_json(srt->known, file) : NULL;
 	const char *name = text_of(json, "name"), *version = text_of(json, "version");
 	cleanup_free char *text = NULL;
 	const char *major, *minor, *patch;
@@ -220,7 +221,7 @@ static char *node_version(const char *real)
 static int take_node(struct srt *srt, const char *path, char **old)
 {
 	cleanup_free char *real = is_executable(path) ? realpath(path, NULL) : NULL;
-	cleanup_free char *version = real ? node_version(real) : NULL;
+	cleanup_free char *version = real ? node_version(srt, real) : NULL;
 
 	if (!real)
 		return 0;
@@ -268,8 +269,21 @@ int locate_node(struct srt *srt, struct refusal *r)
 
 /* ---- the helpers ---- */
 
+/* Where a program of this directory leads.  Six are looked for, and most are no links: the directory is resolved once. */
+static char *real_program(const char *dir, char **real_dir, const char *path, const char *name)
+{
+	char target[2];
+
+	if (readlink(path, target, sizeof(target)) >= 0 || errno != EINVAL)
+		return realpath(path, NULL);
+	if (!*real_dir)
+		*real_dir = realpath(dir, NULL);
+	return *real_dir ? format("%s/%s", (*real_dir)[1] ? *real_dir : "", name) : NULL;
+}
+
 static bool take_programs(struct srt *srt, const char *dir)
 {
+	cleanup_free char *real_dir = NULL;
 	bool holds = false;
 	int id;
 
@@ -279,7 +293,7 @@ static bool take_programs(struct srt *srt, const char *dir)
 
 		if (!path || !is_executable(path))
 			continue;
-		p->real = realpath(path, NULL);
+		p->real = real_program(dir, &real_dir, path, program_name(id));
 		p->found = p->real ? strdup(path) : NULL;
 		holds = holds || p->found;
 	}
@@ -398,9 +412,9 @@ static json_t *stamp_of(const char *path)
 	return string_or_null(text);
 }
 
-static json_t *digest_json(const char *path)
+static json_t *digest_json(const struct srt *srt, const char *path)
 {
-	cleanup_free char *digest = path ? digest_of(path) : NULL;
+	cleanup_free char *digest = path ? known_digest(srt->known, path) : NULL;
 
 	return string_or_null(digest);
 }
@@ -409,11 +423,11 @@ json_t *srt_identity(const struct srt *srt)
 {
 	cleanup_free char *manifest = srt->package ? format("%s/package.json", srt->package) : NULL;
 	json_t *identity = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "srt", string_or_null(srt->version),
-	                             "package", string_or_null(srt->package), "cli_digest", digest_json(srt->cli),
-	                             "package_digest", digest_json(manifest), "seccomp_stamp",
+	                             "package", string_or_null(srt->package), "cli_digest", digest_json(srt, srt->cli),
+	                             "package_digest", digest_json(srt, manifest), "seccomp_stamp",
 	                             stamp_of(srt->apply_seccomp), "node", string_or_null(srt->node_version),
 	                             "node_path", string_or_null(srt->node), "node_stamp", stamp_of(srt->node), "relay_digest",
-	                             digest_json(srt->relay));
+	                             digest_json(srt, srt->relay));
 	int id;
 
 	for (id = 0; identity && id < PROGRAMS; id++) {

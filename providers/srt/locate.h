@@ -3,6 +3,7 @@
 #ifndef SRT_LOCATE_H
 #define SRT_LOCATE_H
 
+#include "known.h"
 #include "util.h"
 
 #define SRT_MINIMUM  "0.0.80"
@@ -15,6 +16,7 @@ struct program {
 	char *found, *real; /* as PATH has it, and where that leads; NULL: missing */
 };
 struct srt {
+	struct known *known; /* not its own; NULL: all is read anew */
 	char *package, *modules; /* srt's own directory, and the node_modules that holds it */
 	char *beside;            /* the directory on PATH where the srt command is; or NULL */
 	char *cli, *vendor, *apply_seccomp, *version;

@@ -69,11 +69,10 @@ static void on_plan(oc_call *call, void *userdata)
 {
 	static const char *const names[] = { "run", "resolved", "guest", "live" };
 	struct refusal r = { 0 };
-	struct srt srt = { 0 };
+	struct srt srt = { .known = userdata };
 	cleanup_json json_t *params = take_params(call, &r, names, SRT_COUNT(names));
 	json_t *plan = NULL;
 
-	(void)userdata;
 	if (params && locate(&srt, &r) == 0)
 		plan = launch_plan(&srt, json_object_get(params, "resolved"), text_of(params, "guest"),
 		                   text_of(params, "live"), &r);
@@ -121,13 +120,16 @@ int main(int argc, char **argv)
 		.inspect = on_inspect,
 		.cleanup = on_cleanup,
 	};
+	struct known *known;
 	int status;
 
 	if (argc == 2 && !strcmp(argv[1], "--version")) {
 		printf("open-conduit-provider-srt %s\n", oc_version());
 		return 0;
 	}
-	status = oc_provider_main(&ops, NULL, argc, argv);
+	known = known_new();
+	status = oc_provider_main(&ops, known, argc, argv);
+	known_free(known);
 	if (status == 2)
 		fprintf(stderr, "open-conduit-provider-srt: started by hosts, with a socket on descriptors 0 and 1 "
 		                "(openconduit-provider(7))\n");

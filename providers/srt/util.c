@@ -163,8 +163,12 @@ char *read_small(const char *path, size_t max)
 
 	if (fd < 0)
 		return NULL;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+		/* Those of /proc say 0. */
+		if (st.st_size > 0 && (size_t)st.st_size < max)
+			max = (size_t)st.st_size;
 		text = malloc(max + 1);
+	}
 	while (text && len < max) {
 		ssize_t n = read(fd, text + len, max - len);
 
