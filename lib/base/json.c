@@ -196,27 +196,30 @@ static void OC_PRINTF(4, 5) violation(struct unpack *u, const char *key, const c
 	oc_error_append(&u->chain, one);
 }
 
-/* Edits from a to b (insert, delete, replace), or more than any limit when one is too long. */
+/* Edits from a to b (insert, delete, replace, swap two neighbours), or more than any limit when one is too long. */
 static size_t distance(const char *a, const char *b)
 {
-	size_t row[65], n = strlen(a), m = strlen(b);
+	size_t rows[3][65], n = strlen(a), m = strlen(b);
+	size_t *before = rows[0], *last = rows[1], *row = rows[2];
 
-	if (n >= OC_COUNT(row) || m >= OC_COUNT(row))
+	if (n >= OC_COUNT(rows[0]) || m >= OC_COUNT(rows[0]))
 		return SIZE_MAX;
 	for (size_t j = 0; j <= m; j++)
-		row[j] = j;
+		last[j] = j;
 	for (size_t i = 1; i <= n; i++) {
-		size_t diagonal = row[0];
+		size_t *spare = before;
 
 		row[0] = i;
 		for (size_t j = 1; j <= m; j++) {
-			size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-
-			diagonal = row[j];
-			row[j] = OC_MIN(replaced, OC_MIN(row[j], row[j - 1]) + 1);
+			row[j] = OC_MIN(last[j - 1] + (a[i - 1] != b[j - 1]), OC_MIN(last[j], row[j - 1]) + 1);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				row[j] = OC_MIN(row[j], before[j - 2] + 1);
 		}
+		before = last;
+		last = row;
+		row = spare;
 	}
-	return row[m];
+	return last[m];
 }
 
 const char *oc_json_nearest(const char *key, const struct oc_json_key *keys, size_t n)
