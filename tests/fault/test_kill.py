@@ -351,7 +351,7 @@ def many(kind, times, lanes):
         finally:
             w.close()
     with ThreadPoolExecutor(lanes) as pool:
-        list(pool.map(lane, [times // lanes] * lanes))
+        list(pool.map(lane, [-(-times // lanes)] * lanes))
 
 
 def main():

@@ -18,7 +18,9 @@ mkdir -p "$found"
 fuzzers()
 {
 	rm -rf "$build"
-	CC=clang-14 meson setup "$build" . -Dfuzzing=true -Db_sanitize=address,undefined -Db_lundef=false -Db_pie=false && ninja -C "$build"
+	CC=clang-14 meson setup "$build" . -Dfuzzing=true -Db_sanitize=address,undefined -Db_lundef=false -Db_pie=false || return
+	# Nothing else: the rest of the build would take longer than a short run.
+	ninja -C "$build" -t targets all | sed -n 's,^\(tests/fuzz/fuzz_[a-z_]*\): .*,\1,p' | xargs ninja -C "$build"
 }
 expect 'the fuzz targets build' fuzzers
 mapfile -t targets < <(find "$build/tests/fuzz" -maxdepth 1 -type f -name 'fuzz_*' -perm -u+x | sort)
