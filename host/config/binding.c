@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "operations.h"
+#include "opt.h"
 #include "read.h"
 #include "template.h"
 #include "text.h"
@@ -146,9 +147,9 @@ static const char *sample(const char *name, size_t len, void *userdata)
 	for (size_t i = 0; placeholders[i]; i++)
 		if (!strcmp(placeholders[i], word))
 			return i == 0 ? "7" : "x";
-	near = did_you_mean(s->r, word, placeholders);
+	near = opt_nearest(word, placeholders);
 	if (near) {
-		bad(s->r, s->field, near, "there is no placeholder {%s}", word);
+		bad(s->r, s->field, at(s->r, "write {%s}", near), "there is no placeholder {%s}", word);
 		s->told = true;
 	}
 	return "x";
@@ -238,7 +239,7 @@ static void check_executor(struct reading *r, const struct config_binding *b)
 		bad_as(r,
 		       &(struct bad){ .field = at(r, "%s.config.home_seed", b->field),
 		                      .subject = b->config->home_seed },
-		       at(r, "mkdir -p '%s'", b->config->home_seed), "there is no directory %s", b->config->home_seed);
+		       quoted_mkdir(r, b->config->home_seed), "there is no directory %s", b->config->home_seed);
 }
 
 /* sandbox_workspace: what no sandbox can keep safe; without one it is simply not there yet. */

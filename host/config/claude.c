@@ -65,9 +65,9 @@ void check_claude(struct reading *r, const struct config_binding *b, const struc
 	if (theirs)
 		return;
 	if (stat(set->value, &st) < 0 || !S_ISDIR(st.st_mode))
-		bad_as(r, &(struct bad){ .field = field, .subject = set->value }, at(r, "mkdir -p '%s'", set->value),
+		bad_as(r, &(struct bad){ .field = field, .subject = set->value }, quoted_mkdir(r, set->value),
 		       "there is no directory %s", set->value);
-	else if (!is_granted(r, set->value, write))
+	else if (write && !is_granted(r, set->value, write))
 		bad_as(r, &(struct bad){ .field = at(r, "%s.sandbox.config.write", b->field), .subject = set->value },
 		       at(r, "add \"%s\" to write", set->value), "claude's config directory %s is not granted in write",
 		       set->value);

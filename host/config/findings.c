@@ -6,6 +6,7 @@
 
 #include "opt.h"
 #include "read.h"
+#include "text.h"
 
 const char *at(struct reading *r, const char *fmt, ...)
 {
@@ -24,7 +25,19 @@ const char *did_you_mean(struct reading *r, const char *word, const char *const 
 {
 	const char *near = opt_nearest(word, candidates);
 
-	return near ? at(r, "did you mean \"%s\"?", near) : NULL;
+	return near ? at(r, "write \"%s\"", near) : NULL;
+}
+
+const char *quoted_mkdir(struct reading *r, const char *path)
+{
+	struct text t = { 0 };
+	const char *fix;
+
+	text_puts(&t, "mkdir -p ");
+	text_quote(&t, path);
+	fix = t.failed ? "" : arena_text(r->arena, t.data);
+	text_free(&t);
+	return fix;
 }
 
 static struct report_place place_of(struct reading *r, const struct bad *what)

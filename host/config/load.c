@@ -111,6 +111,7 @@ int config_read(const char *text, size_t len, const char *path, const struct con
 		bad_json(report, &own->doc, path);
 	else if (own->doc.root && !r.arena->failed)
 		check(&r);
+	read_end(&r);
 	report->nomem = report->nomem || r.arena->failed;
 	if (report->nomem || report->errors > errors) {
 		arena_free(&own->arena);

@@ -27,7 +27,7 @@ static void check_provider(struct reading *r, const struct config_binding *b, si
 	/* Others' providers may have any name; that one is there, a run tells.  A name so near is a slip. */
 	near = opt_nearest(p->provider, kinds[kind].providers);
 	if (near)
-		bad(r, field, at(r, "did you mean \"%s\"?", near), "there is no provider \"%s\"", p->provider);
+		bad(r, field, at(r, "write \"%s\"", near), "there is no provider \"%s\"", p->provider);
 }
 
 static void texts_of(struct reading *r, const json_t *list, struct config_texts *out)
@@ -60,6 +60,7 @@ static void check_toolbelt(struct reading *r, const struct config_binding *b, co
 static void check_policy(struct reading *r, struct config_binding *b, const char *kind, const char *text)
 {
 	const char *field = at(r, "%s.%s.config", b->field, kind);
+	bool claude = !strcmp(kind, "sandbox") && b->executor && !strcmp(b->executor, "claude-code");
 	struct config_texts write = { 0 };
 	oc_policy *policy = NULL;
 	oc_error *err = NULL;
@@ -68,6 +69,8 @@ static void check_policy(struct reading *r, struct config_binding *b, const char
 	if (oc_policy_parse(kind, text, strlen(text), &policy, &err) < 0) {
 		bad_errors(r, field, true, err);
 		oc_error_free(err);
+		if (claude) /* as far as that goes without what is granted */
+			check_claude(r, b, NULL);
 		return;
 	}
 	normal = json_loads(oc_policy_json(policy), 0, NULL);
@@ -75,11 +78,10 @@ static void check_policy(struct reading *r, struct config_binding *b, const char
 		r->arena->failed = true;
 	texts_of(r, json_object_get(normal, "write"), &write);
 	check_rules(r, field, normal);
-	if (!strcmp(kind, "sandbox")) {
+	if (!strcmp(kind, "sandbox"))
 		check_toolbelt(r, b, normal);
-		if (b->executor && !strcmp(b->executor, "claude-code"))
-			check_claude(r, b, &write);
-	}
+	if (claude)
+		check_claude(r, b, &write);
 	json_decref(normal);
 	oc_policy_free(policy);
 }
@@ -87,11 +89,11 @@ static void check_policy(struct reading *r, struct config_binding *b, const char
 /* The runs of a process sandbox have a private TMPDIR beneath the state directory, and srt makes sockets in it. */
 static void check_state_dir(struct reading *r, const struct config_binding *b)
 {
-	const size_t most = 53; /* srt's 74 bytes, without "/live/", a run's id of 13, and "/t" */
+	const size_t most = 54; /* srt's 74 bytes without "/live/", a run's id of 12 and "/t" */
 
 	if (strlen(r->world.state_dir) > most)
 		bad_as(r, &(struct bad){ .field = at(r, "%s.sandbox", b->field), .subject = r->world.state_dir },
-		       "set XDG_STATE_HOME to a shorter directory",
+		       "export XDG_STATE_HOME=$HOME/.oc",
 		       "the state directory has %zu bytes; with more than %zu the sandbox's sockets have no room in "
 		       "the "
 		       "name of a socket (sun_path)",

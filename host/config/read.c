@@ -70,21 +70,48 @@ static bool word_ok(struct reading *r, const char *path, const char *const *word
 	return false;
 }
 
+struct compiled {
+	const struct grammar *grammar;
+	regex_t expression;
+};
+
+/* Compiling costs more than a hundred matches. */
+static const regex_t *compiled(struct reading *r, const struct grammar *g)
+{
+	struct compiled *c;
+
+	for (size_t i = 0; i < r->n_compiled; i++)
+		if (r->compiled[i].grammar == g)
+			return &r->compiled[i].expression;
+	if (!r->compiled)
+		r->compiled = arena_get(r->arena, GRAMMARS * sizeof(*r->compiled));
+	if (!r->compiled || r->n_compiled == GRAMMARS)
+		return NULL;
+	c = &r->compiled[r->n_compiled];
+	if (regcomp(&c->expression, g->pattern, REG_EXTENDED | REG_NOSUB))
+		return NULL;
+	c->grammar = g;
+	r->n_compiled++;
+	return &c->expression;
+}
+
+void read_end(struct reading *r)
+{
+	while (r->n_compiled)
+		regfree(&r->compiled[--r->n_compiled].expression);
+}
+
 static bool grammar_ok(struct reading *r, const char *path, const struct grammar *g, const char *value)
 {
-	regex_t expression;
-	const char *why = NULL;
-	int rc = regcomp(&expression, g->pattern, REG_EXTENDED | REG_NOSUB);
+	const regex_t *expression = compiled(r, g);
+	int rc = expression ? regexec(expression, value, 0, NULL, 0) : REG_ESPACE;
+	const char *why = rc == REG_NOMATCH ? g->what : NULL;
 
-	if (!rc) {
-		rc = regexec(&expression, value, 0, NULL, 0);
-		regfree(&expression);
-	}
-	if (rc == REG_NOMATCH)
-		why = g->what;
-	else if (rc)
+	if (rc && !why)
 		r->arena->failed = true;
-	else if (g->home)
+	else if (!rc && strlen(value) > g->max)
+		why = at(r, "is longer than %zu bytes", g->max);
+	else if (!rc && g->home)
 		why = path_check(value);
 	if (why)
 		bad(r, path, g->fix, "\"%.*s\" %s", SHOWN, value, why);
@@ -226,21 +253,73 @@ static void read_objects(struct reading *r, const struct field *f, const struct 
 	}
 }
 
-/* Duplicates in what the library is to read: it would tell of the first, and not where. */
-static void tell_duplicates(struct reading *r, const struct node *n, const char *path)
+static const struct field *find_field(const struct record *record, const char *key)
 {
+	for (size_t i = 0; record && i < record->n; i++)
+		if (!strcmp(record->fields[i].name, key))
+			return &record->fields[i];
+	return NULL;
+}
+
+static bool is_integer(const char *text)
+{
+	size_t digits;
+
+	text += *text == '-';
+	digits = strspn(text, "0123456789");
+	/* Up to 2^53 a number means the same everywhere; fifteen digits are below that. */
+	return !text[digits] && digits <= 15;
+}
+
+static void unknown_key(struct reading *r, const struct record *record, const struct node *n, const char *path)
+{
+	const char **names = arena_get(r->arena, (record->n + 1) * sizeof(*names)), *near;
+
+	for (size_t i = 0; names && i < record->n; i++)
+		names[i] = record->fields[i].name;
+	near = names ? opt_nearest(n->key, names) : NULL;
+	if (near)
+		bad(r, path, at(r, "rename \"%.*s\" to \"%s\"", SHOWN, n->key, near),
+		    "unknown key \"%.*s\"; did you mean \"%s\"?", SHOWN, n->key, near);
+	else
+		bad(r, path,
+		    names && names[0] ? at(r, "remove it; the keys here are %s", words_text(r, names, "\""))
+		                      : "remove it; there are no keys here",
+		    "unknown key \"%.*s\"", SHOWN, n->key);
+}
+
+static bool has_fraction(const struct node *n)
+{
+	bool found = n->type == NODE_NUMBER && !is_integer(n->text);
+
+	for (const struct node *c = n->child; c && !found; c = c->next)
+		found = has_fraction(c);
+	return found;
+}
+
+/* What the library would tell of the whole policy, and not where: keys that are there twice, numbers that are no
+ * integers.  Returns whether there was none. */
+static bool policy_ok(struct reading *r, const struct record *record, const struct node *n, const char *path)
+{
+	bool good = true;
 	size_t i = 0;
 
-	for (const struct node *c = n->child; c && n->flawed; c = c->next, i++) {
-		const char *item;
+	for (const struct node *c = n->child; c; c = c->next, i++) {
+		const struct field *f = c->key ? find_field(record, c->key) : NULL;
+		const char *item = c->key ? at(r, "%s.%s", path, c->key) : at(r, "%s[%zu]", path, i);
 
-		if (!c->duplicate && !c->flawed)
-			continue;
-		item = c->key ? at(r, "%s.%s", path, c->key) : at(r, "%s[%zu]", path, i);
 		if (c->duplicate)
 			told_twice(r, c, item);
-		tell_duplicates(r, c, item);
+		else if (c->key && record && !f && has_fraction(c))
+			unknown_key(r, record, c, item);
+		else if (c->type == NODE_NUMBER && (!f || f->kind != FIELD_NUMBER) && !is_integer(c->text))
+			bad(r, item, f ? at(r, "write %s", kind_name(f)) : "remove it", "%.*s is not possible here",
+			    SHOWN, c->text);
+		else if (policy_ok(r, f ? f->of : NULL, c, item))
+			continue;
+		good = false;
 	}
+	return good;
 }
 
 static void read_field(struct reading *r, const struct field *f, const struct node *n, const char *path, void *out)
@@ -281,40 +360,13 @@ static void read_field(struct reading *r, const struct field *f, const struct no
 	case FIELD_POLICY:
 		if (n->type != NODE_OBJECT)
 			bad_type(r, path, n, kind_name(f));
-		else if (n->flawed)
-			tell_duplicates(r, n, path);
-		else
+		else if (policy_ok(r, f->of, n, path))
 			*(const char **)member = arena_copy(r->arena, r->doc->text + n->at, n->end - n->at);
 		break;
 	case FIELD_NUMBER:
 	case FIELD_ANY:
 		break;
 	}
-}
-
-static const struct field *find_field(const struct record *record, const char *key)
-{
-	for (size_t i = 0; i < record->n; i++)
-		if (!strcmp(record->fields[i].name, key))
-			return &record->fields[i];
-	return NULL;
-}
-
-static void unknown_key(struct reading *r, const struct record *record, const struct node *n, const char *path)
-{
-	const char **names = arena_get(r->arena, (record->n + 1) * sizeof(*names)), *near;
-
-	for (size_t i = 0; names && i < record->n; i++)
-		names[i] = record->fields[i].name;
-	near = names ? opt_nearest(n->key, names) : NULL;
-	if (near)
-		bad(r, path, at(r, "rename \"%.*s\" to \"%s\"", SHOWN, n->key, near),
-		    "unknown key \"%.*s\"; did you mean \"%s\"?", SHOWN, n->key, near);
-	else
-		bad(r, path,
-		    names && names[0] ? at(r, "remove it; the keys here are %s", words_text(r, names, "\""))
-		                      : "remove it; there are no keys here",
-		    "unknown key \"%.*s\"", SHOWN, n->key);
 }
 
 void read_record(struct reading *r, const struct record *record, const struct node *node, const char *path, void *out)

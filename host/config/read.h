@@ -9,16 +9,23 @@
 #include "doc.h"
 #include "table.h"
 
+#define GRAMMARS 16 /* there are fewer */
+struct compiled;
+
 struct reading {
 	struct arena *arena;
 	const struct doc *doc;
 	struct report *report;
 	struct config_world world; /* every member set, but for claude_config_dir */
 	struct config *config;
+	struct compiled *compiled; /* of the grammars used so far; read_end() frees them */
+	size_t n_compiled;
 };
 
 /* Fill *out (zeroed, of record->size) from the object at `node`; what is wrong is told. */
 void read_record(struct reading *r, const struct record *record, const struct node *node, const char *path, void *out);
+
+void read_end(struct reading *r);
 
 /* Something is wrong with a field: an error of reason sandbox_config.  Its place is found by its path. */
 void bad(struct reading *r, const char *field, const char *fix, const char *fmt, ...)
@@ -34,7 +41,9 @@ void bad_as(struct reading *r, const struct bad *what, const char *fix, const ch
 void bad_errors(struct reading *r, const char *field, bool beneath, const oc_error *err);
 /* A path as text of the arena; never NULL. */
 const char *at(struct reading *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* "rename … to …", or NULL when no candidate is like the word. */
+/* The command that makes a directory, to paste. */
+const char *quoted_mkdir(struct reading *r, const char *path);
+/* 'write "…"', or NULL when no candidate is like the word. */
 const char *did_you_mean(struct reading *r, const char *word, const char *const *candidates);
 
 bool texts_have(const struct config_texts *list, const char *word);
@@ -49,7 +58,7 @@ void check_binding(struct reading *r, const struct config_scope *scope, const ch
                    struct config_binding *b);
 /* place.c: sandbox, container, machine */
 void check_place(struct reading *r, struct config_binding *b);
-/* claude.c: the config directory of a sandboxed Claude Code */
+/* claude.c: the config directory of a sandboxed Claude Code; `write` NULL: not known */
 void check_claude(struct reading *r, const struct config_binding *b, const struct config_texts *write);
 /* rules.c: rules of a policy that can never matter */
 void check_rules(struct reading *r, const char *field, const json_t *normal);

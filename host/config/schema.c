@@ -26,6 +26,8 @@ static json_t *of_text(const char *const *words, const struct grammar *g)
 		json_object_set_new(text, "enum", of_words(words, false));
 	if (g)
 		json_object_set_new(text, "pattern", json_string(g->pattern));
+	if (g)
+		json_object_set_new(text, "maxLength", json_integer((json_int_t)g->max));
 	return text;
 }
 

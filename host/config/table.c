@@ -3,44 +3,43 @@
 
 #include "config.h"
 
-#define NAME_CHARS "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
-#define VARIABLE   "[A-Za-z_][A-Za-z0-9_]{0,255}"
+#define NAME_CHARS "[A-Za-z0-9][A-Za-z0-9._-]*"
+#define VARIABLE   "[A-Za-z_][A-Za-z0-9_]*"
 
 static const struct grammar name_text = { "^" NAME_CHARS "$",
-	                                  "must be a name: letters, digits, \".\", \"_\" and \"-\", at most 64, and a "
-	                                  "letter or digit first",
-	                                  "write a name such as \"web\"", false };
-static const struct grammar any_text = { "^[^\n\r]+$", "must be one line and not empty", "write one line of text",
+	                                  "must be a name: letters, digits, \".\", \"_\" and \"-\", a letter or digit "
+	                                  "first",
+	                                  "write a name such as \"web\"", 64, false };
+static const struct grammar any_text = { "^[^\n\r]+$", "must be one line and not empty", "write one line of text", 200,
 	                                 false };
-static const struct grammar digits_text = { "^[1-9][0-9]{0,19}$", "must be the App's number, as text",
+static const struct grammar digits_text = { "^[1-9][0-9]*$", "must be the App's number, as text",
 	                                    "write the number that GitHub shows on the App's page, as in \"123456\"",
-	                                    false };
+	                                    20, false };
 static const struct grammar url_text = { "^https://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*$",
 	                                 "must be an https URL, without a slash at its end",
-	                                 "write a URL such as \"https://github.example.com\"", false };
+	                                 "write a URL such as \"https://github.example.com\"", 200, false };
 static const struct grammar variable_text = { "^" VARIABLE "$", "must be the name of an environment variable",
-	                                      "write letters, digits and \"_\", as in \"GH_TOKEN\"", false };
-static const struct grammar ref_text = { "^(keyring:[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}|file:~?/[^\n\r]+|env:" VARIABLE
-	                                 ")$",
+	                                      "write letters, digits and \"_\", as in \"GH_TOKEN\"", 256, false };
+static const struct grammar ref_text = { "^(keyring:[A-Za-z0-9][A-Za-z0-9._@+-]*|file:~?/[^\n\r]+|env:" VARIABLE ")$",
 	                                 "must say where the secret is: keyring:NAME, file:PATH or env:NAME",
 	                                 "write \"keyring:NAME\", \"file:/absolute/path\" or \"env:NAME\"; a value is "
 	                                 "never in a config",
-	                                 false };
+	                                 2100, false };
 static const struct grammar repo_text = { "^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$", "must be OWNER/NAME",
-	                                  "write the repository as in \"acme/web\"", false };
+	                                  "write the repository as in \"acme/web\"", 200, false };
 static const struct grammar namespace_text = { "^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)+$", "must be names joined by \"/\"",
-	                                       "write it as in \"github/github.com/acme/web\"", false };
+	                                       "write it as in \"github/github.com/acme/web\"", 300, false };
 static const struct grammar path_text = { "^~?(/[^/\n\r]+)+$",
 	                                  "must be a path that starts with / or ~/, with no empty part and no slash at "
 	                                  "its end",
-	                                  "write an absolute path, or one that starts with ~/", true };
+	                                  "write an absolute path, or one that starts with ~/", 2047, true };
 static const struct grammar email_text = { "^[^<>@\n\r\t ]+@[^<>@\n\r\t ]+$", "must be an address of mail",
-	                                   "write it as in \"name@example.com\"", false };
+	                                   "write it as in \"name@example.com\"", 254, false };
 static const struct grammar author_text = { "^[^<>\n\r]*[^<>\n\r. ,:;\"'][^<>\n\r]*$",
 	                                    "must be a name, without \"<\", \">\" and line breaks",
-	                                    "write the author's name", false };
-static const struct grammar provider_text = { "^[a-z][a-z0-9-]{0,31}$", "must be the name of a provider",
-	                                      "write lower case letters, digits and \"-\", as in \"srt\"", false };
+	                                    "write the author's name", 200, false };
+static const struct grammar provider_text = { "^[a-z][a-z0-9-]*$", "must be the name of a provider",
+	                                      "write lower case letters, digits and \"-\", as in \"srt\"", 32, false };
 
 static const char *const versions[] = { "1", NULL };
 static const char *const connection_types[] = { "github", NULL };

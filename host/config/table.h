@@ -27,6 +27,7 @@ struct grammar {
 	const char *pattern;
 	const char *what; /* "must be …" */
 	const char *fix;  /* "write …" */
+	size_t max;       /* bytes */
 	bool home;        /* a path: ~/ is put in */
 };
 

@@ -12,7 +12,7 @@ static size_t name_length(const char *s)
 {
 	size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789_.");
 
-	return n && s[0] != '.' && s[n - 1] != '.' ? n : 0;
+	return n && s[0] >= 'a' && s[0] <= 'z' && s[n - 1] != '.' ? n : 0;
 }
 
 const char *template_fill(struct text *out, const char *text, template_value value, void *userdata, size_t *at,

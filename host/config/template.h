@@ -8,7 +8,7 @@
 
 struct text;
 
-/* The value of a placeholder (name: lower case letters, digits, _ and inner dots); NULL: there is none. */
+/* The value of a placeholder (name: a lower case letter, then also digits, _ and inner dots); NULL: there is none. */
 typedef const char *(*template_value)(const char *name, size_t len, void *userdata);
 /* Append the filled template; "{{" and "}}" are single braces.  NULL, or why not (static); then *at and *len, where
  * not NULL, say what of the template it is. */
