@@ -123,11 +123,21 @@ static int show(struct host *h, int argc, char **argv)
 	return EXIT_GOOD;
 }
 
+static bool is_finished(struct host *h, const char *id)
+{
+	json_t *work = work_find(h, id);
+	const char *state = host_string(work, "state");
+	bool is = state && !strcmp(state, "finished");
+
+	json_decref(work);
+	return is;
+}
+
 static int finish(struct host *h, const char *name, bool keep)
 {
 	json_t *work = open_settled(h) ? work_find(h, name) : NULL, *save = NULL;
 	const char *state = host_string(work, "state");
-	bool whole, json = h->json;
+	bool whole, over, json = h->json;
 
 	if (!work)
 		return EXIT_NO;
@@ -141,15 +151,16 @@ static int finish(struct host *h, const char *name, bool keep)
 	}
 	save = work_end(h, host_string(work, "id"), !keep);
 	whole = save && !json_array_size(json_object_get(save, "lost"));
+	over = save && is_finished(h, host_string(work, "id"));
 	if (save && !json) {
 		work_tell_save(h, work, save, false);
 		out_printf(&h->err, "open-conduit: the Work %s is %s\n", host_string(work, "key"),
-		           !whole ? "not finished: the workspace stays"
+		           over   ? "finished"
 		           : keep ? "saved; its workspace stays"
-		                  : "finished");
+		                  : "not finished: the workspace stays");
 	} else if (save) {
 		json_t *facts = json_pack("{s:i, s:O, s:O, s:b}", "version", 1, "work", json_object_get(work, "id"),
-		                          "save", save, "finished", whole && !keep);
+		                          "save", save, "finished", over);
 
 		out_json(&h->out, facts);
 	}

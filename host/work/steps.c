@@ -208,8 +208,9 @@ json_t *work_end(struct host *h, const char *id, bool remove)
 
 	if (!save)
 		return end_of_finished(h, id, error);
-	if (!remove || json_array_size(json_object_get(save, "lost")))
+	if (!remove)
 		return save;
+	/* Where something could not be saved this is refused, and the workspace stays. */
 	work = work_step(h, WORK_REMOVE, id, SAVE_WAIT_MS, &error);
 	if (!work && !has_reason(error, "workspace_conflict")) {
 		json_decref(save);
@@ -273,10 +274,8 @@ static void settle_one(struct host *h, const char *id)
 	bool unsaved = json_array_size(json_object_get(work, "unsaved")) > 0;
 	json_t *error = NULL, *save = NULL;
 
-	if (unsaved || over)
+	if (unsaved || (over && !finishing))
 		save = work_step(h, over ? WORK_SAVE_FINAL : WORK_SAVE, id, 0, &error);
-	if (save && json_array_size(json_object_get(save, "lost")))
-		over = finishing = false;
 	if (!error && (over || (finishing && !unsaved)))
 		json_decref(work_step(h, WORK_REMOVE, id, 0, &error));
 	/* Busy is whoever is at it now; they will say what there is to say. */

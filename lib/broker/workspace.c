@@ -131,6 +131,16 @@ static bool is_made(const struct oc_work_op *op)
 	return json_is_object(json_object_get(op->work, "root"));
 }
 
+static bool is_finishing(const struct oc_work_op *op)
+{
+	return !strcmp(oc_json_text(op->work, "state"), "finishing");
+}
+
+static bool is_final(const struct oc_work_op *op)
+{
+	return is_finishing(op) || json_is_true(json_object_get(op->work, "final"));
+}
+
 /* 1: the workspace is there, 0: it isn't; what can't be told counts as there. */
 static bool is_there(const struct oc_work_op *op, struct oc_os_id *id)
 {
@@ -255,11 +265,9 @@ static int begin_create(struct oc_work_op *op, bool *done, oc_error **err)
 		        err, "sandbox_workspace", op->id, fix,
 		        "the workspace of this Work is gone: somebody removed it; finish the Work and begin anew");
 	}
-	/* A further turn of a Work that was on its way to its end: it goes on. */
+	/* A further turn of a Work that was saved finally, or on its way to its end: it goes on. */
 	if (*done)
-		return strcmp(oc_json_text(op->work, "state"), "open")
-		               ? oc_store_work_state(op->workspace->store, op->id, "open", err)
-		               : 0;
+		return is_final(op) ? oc_store_work_state(op->workspace->store, op->id, "open", err) : 0;
 	dir = oc_store_work_dir(op->workspace->store, op->id, true, err);
 	if (dir < 0)
 		return dir;
@@ -269,27 +277,25 @@ static int begin_create(struct oc_work_op *op, bool *done, oc_error **err)
 	                    : ask(op, "create", create_params(op), err);
 }
 
-/* There is nothing to save from: said as what it is, and the Work can be finished. */
-static int save_gone(struct oc_work_op *op, oc_error **err)
-{
-	oc_cleanup(oc_json_decrefp) json_t *result =
-	        json_pack("{s:n, s:[], s:s, s:[], s:[{s:s, s:s}], s:[]}", "tip", "saved", "outcome", "unchanged",
-	                  "leftover", "lost", "what", "the workspace", "why",
-	                  "its directory is gone: what was in it was not saved by us", "notes");
-	int rc = result ? oc_store_work_saved(op->workspace->store, op->id, op->final, result, err) : oc_nomem(err);
-
-	if (rc == 0)
-		finish(op, result, NULL);
-	return rc;
-}
-
+/* There is nothing to save from.  Said as what it is: then the Work can be finished. */
 static int save_nothing(struct oc_work_op *op, oc_error **err)
 {
-	oc_cleanup(oc_json_decrefp) json_t *result =
-	        json_pack("{s:n, s:[], s:s, s:[], s:[], s:[s]}", "tip", "saved", "outcome", "unchanged", "leftover",
-	                  "lost", "notes", "the clone was never made");
-	int rc = result ? oc_store_work_saved(op->workspace->store, op->id, op->final, result, err) : oc_nomem(err);
+	oc_cleanup(oc_json_decrefp) json_t *result = NULL;
+	int rc;
 
+	/* We removed it, after a save that is on record. */
+	if (is_finishing(op)) {
+		finish(op, json_object_get(op->work, "save"), NULL);
+		return 0;
+	}
+	if (is_made(op))
+		result = json_pack("{s:n, s:[], s:s, s:[], s:[{s:s, s:s}], s:[]}", "tip", "saved", "outcome",
+		                   "unchanged", "leftover", "lost", "what", "the workspace", "why",
+		                   "its directory is gone: what was in it was not saved by us", "notes");
+	else
+		result = json_pack("{s:n, s:[], s:s, s:[], s:[], s:[s]}", "tip", "saved", "outcome", "unchanged",
+		                   "leftover", "lost", "notes", "the clone was never made");
+	rc = result ? oc_store_work_saved(op->workspace->store, op->id, op->final, result, err) : oc_nomem(err);
 	if (rc == 0)
 		finish(op, result, NULL);
 	return rc;
@@ -302,9 +308,7 @@ static int begin_save(struct oc_work_op *op, oc_error **err)
 
 	if (rc < 0)
 		return rc;
-	if (!is_made(op))
-		return save_nothing(op, err);
-	return is_there(op, &found) ? ask(op, "save", save_params(op), err) : save_gone(op, err);
+	return is_made(op) && is_there(op, &found) ? ask(op, "save", save_params(op), err) : save_nothing(op, err);
 }
 
 /* What no save is recorded of stays, whoever asks. */
@@ -316,7 +320,7 @@ static int check_saved(const struct oc_work_op *op, oc_error **err)
 
 	if (rc < 0)
 		return rc;
-	if (!json_array_size(unsaved) && !strcmp(oc_json_text(op->work, "state"), "finishing"))
+	if (!json_array_size(unsaved) && is_final(op))
 		return 0;
 	snprintf(fix, sizeof(fix), "open-conduit work finish %s", op->id);
 	return oc_refuse(err, "workspace_conflict", op->id, fix,
@@ -331,6 +335,9 @@ static int begin_remove(struct oc_work_op *op, oc_error **err)
 
 	if (rc == 0)
 		rc = check_saved(op, err);
+	if (rc == 0 && !is_finishing(op))
+		rc = oc_store_work_state(op->workspace->store, op->id, "finishing", err);
+	oc_fault("work:removing");
 	if (rc < 0)
 		return rc;
 	op->sweeping = !is_made(op);

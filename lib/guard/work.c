@@ -64,7 +64,7 @@ static void try_lock(void *userdata)
 		oc_source_set_timer(g->work.timer, RETRY_MS);
 		return;
 	}
-	oc_fault("guard:work-lock");
+	oc_fault("work:guard-locked");
 	if (rc == -EWOULDBLOCK)
 		rc = busy(g, &err);
 	else if (rc < 0)

@@ -256,30 +256,29 @@ int oc_store_work_made(oc_store *store, json_t *work, const json_t *reply, oc_er
 	"work = ?1 AND (state IN ('exited', 'run_lost') OR (state = 'failed' AND proved IS NOT NULL)) "                \
 	"AND id NOT IN (SELECT run FROM saves)"
 
-static int saved(oc_store *store, const char *id, bool final, const char *text, oc_error **err)
+static int saved(oc_store *store, const char *id, bool last, const char *text, oc_error **err)
 {
 	int64_t now = oc_wall_ms();
 	int rc = oc_sql_run(store, err,
 	                    "INSERT INTO saves (run, work, at_ms, final, result) SELECT id, ?1, ?2, ?3, ?4 FROM runs "
 	                    "WHERE " UNSAVED,
-	                    "siis", id, now, (int64_t) final, text);
+	                    "siis", id, now, (int64_t)last, text);
 
 	if (rc >= 0)
 		rc = oc_sql_run(
 		        store, err,
-		        "UPDATE works SET save = ?, saved_ms = ?, final = ?, state = ? WHERE id = ? AND state <> "
-		        "'finished'",
-		        "siiss", text, now, (int64_t) final, final ? "finishing" : "open", id);
+		        "UPDATE works SET save = ?, saved_ms = ?, final = ? WHERE id = ? AND state <> 'finished'",
+		        "siis", text, now, (int64_t)last, id);
 	return rc == 0 ? no_work(id, err) : rc;
 }
 
-int oc_store_work_saved(oc_store *store, const char *id, bool final, const json_t *result, oc_error **err)
+int oc_store_work_saved(oc_store *store, const char *id, bool last, const json_t *result, oc_error **err)
 {
 	oc_cleanup(oc_freep) char *text = json_dumps(result, JSON_COMPACT | JSON_SORT_KEYS);
 	int rc = text ? oc_sql_begin(store, true, err) : oc_nomem(err);
 
 	if (rc >= 0)
-		rc = oc_sql_end(store, saved(store, id, final, text, err), err);
+		rc = oc_sql_end(store, saved(store, id, last, text, err), err);
 	return OC_MIN(rc, 0);
 }
 

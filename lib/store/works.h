@@ -38,7 +38,8 @@ int oc_store_work_add(oc_store *store, const json_t *work, oc_error **err);
 /* The clone is there: what the provider said of it, into the file and then the row. */
 int oc_store_work_made(oc_store *store, json_t *work, const json_t *reply, oc_error **err);
 /* A save: recorded for the Work, and for each of its runs that had none. */
-int oc_store_work_saved(oc_store *store, const char *id, bool final, const json_t *result, oc_error **err);
+int oc_store_work_saved(oc_store *store, const char *id, bool last, const json_t *result, oc_error **err);
+/* open: a further turn begins, so what was saved finally is not final any more. */
 int oc_store_work_state(oc_store *store, const char *id, const char *state, oc_error **err);
 /* Ids of its runs that are over and whose commits are not saved, oldest first. */
 int oc_store_work_unsaved(oc_store *store, const char *id, json_t **runs, oc_error **err);
