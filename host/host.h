@@ -56,7 +56,7 @@ json_t *host_answer(void);
 /* A time of a record (milliseconds or text) in local time; "unknown" where it isn't there. */
 void host_time(const json_t *value, char *out, size_t size);
 long long host_time_ms(const json_t *value); /* -1: unknown */
-long long host_now_ms(void); /* the wall clock's */
+long long host_now_ms(void);                 /* the wall clock's */
 /* An array of words as a shell would read it, for showing. */
 void host_command_line(struct text *out, const json_t *argv);
 
