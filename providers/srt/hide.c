@@ -250,10 +250,12 @@ static int hide_one(struct hider *h, const char *path)
 {
 	cleanup_free char *real = NULL, *dir = NULL, *parent = path_parent(path);
 	struct stat st;
+	bool there;
 
 	if (!denied(h, path) && !list_has(&h->covers, path))
 		return 0;
-	if (is_dir(path))
+	there = lstat(path, &st) == 0;
+	if (there && S_ISDIR(st.st_mode))
 		return parent && !visible(h, parent) && !written(h, parent) ? 0 : add_deny(h, path);
 	dir = existing_above(h, path, &real);
 	if (!parent || !dir || !real)
@@ -265,7 +267,7 @@ static int hide_one(struct hider *h, const char *path)
 	if (!strcmp(dir, "/") || written(h, dir))
 		return hide_itself(h, path, dir);
 	/* Also by itself: srt gives no entry back that has become a link to something denied since it was looked at. */
-	if (lstat(path, &st) == 0 && !S_ISLNK(st.st_mode) && add_deny(h, path) < 0)
+	if (there && !S_ISLNK(st.st_mode) && add_deny(h, path) < 0)
 		return -1;
 	return list_has(&h->roots, dir) || list_add(&h->roots, dir) ? 0 : no_memory(h->r);
 }

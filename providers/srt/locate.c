@@ -73,8 +73,8 @@ static bool too_old(const char *version, const char *minimum)
 
 /* ---- the package ---- */
 
-/* Is dir srt's package?  Takes its real path and version. */
-static bool take_package(struct srt *srt, const char *dir)
+/* Is dir srt's package?  Takes its real path and version.  real: it is that already. */
+static bool take_package(struct srt *srt, const char *dir, bool real)
 {
 	cleanup_free char *file = format("%s/package.json", dir);
 	cleanup_json json_t *json = file ? known_json(srt->known, file) : NULL;
@@ -83,7 +83,7 @@ static bool take_package(struct srt *srt, const char *dir)
 
 	if (!name || !version || strcmp(name, PACKAGE) != 0)
 		return false;
-	srt->package = realpath(dir, NULL);
+	srt->package = real ? strdup(dir) : realpath(dir, NULL);
 	srt->version = strdup(version);
 	srt->cli = srt->package ? format("%s/dist/cli.js", srt->package) : NULL;
 	srt->modules = srt->package ? strdup(srt->package) : NULL;
@@ -104,7 +104,7 @@ static bool take_executable(struct srt *srt, const char *path)
 
 		free(real);
 		real = up;
-		if (real && take_package(srt, real))
+		if (real && take_package(srt, real, true))
 			return true;
 	}
 	return false;
@@ -119,7 +119,7 @@ static bool take_prefix(struct srt *srt, const char *prefix)
 	for (i = 0; i < SRT_COUNT(shapes); i++) {
 		cleanup_free char *dir = format("%s%s", prefix, shapes[i]);
 
-		if (dir && take_package(srt, dir))
+		if (dir && take_package(srt, dir, false))
 			return true;
 	}
 	return false;
@@ -352,7 +352,9 @@ int locate_programs(struct srt *srt, struct refusal *r)
 
 int locate_relay(struct srt *srt, struct refusal *r)
 {
-	cleanup_free char *self = realpath("/proc/self/exe", NULL), *dir = self ? path_parent(self) : NULL;
+	char self[PATH_MAX]; /* the kernel's own name for it: no links in that */
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	cleanup_free char *dir = n > 0 ? (self[n] = '\0', path_parent(self)) : NULL;
 	cleanup_free char *relay = format("%s/open-conduit-relay", dir ? dir : "");
 
 	srt->relay = relay ? realpath(relay, NULL) : NULL;
