@@ -59,7 +59,7 @@ struct oc_hardlinks {
 	pthread_cond_t news;
 	struct table table;
 	struct work queue[QUEUE];
-	unsigned queued, busy, n_threads, max_threads;
+	unsigned queued, busy, n_threads, max_threads; /* max_threads: this one too; 0: not asked yet */
 	pthread_t threads[THREADS_MAX];
 	bool stop;
 	oc_error *error;
@@ -437,11 +437,18 @@ static int walk_one(struct walker *w, const struct work *work, oc_error **err)
 
 static void *run(void *userdata);
 
-/* Locked.  More of us once it is seen to be much; without another thread it only takes longer. */
+/* Locked.  More of us, at most as many as there are processors, once it is seen to be much; without another thread it only takes longer. */
 static void call_help(struct oc_hardlinks *h)
 {
-	if (h->queued && h->n_threads < h->max_threads && __atomic_load_n(&h->entries, __ATOMIC_RELAXED) >= ALONE &&
-	    pthread_create(&h->threads[h->n_threads], NULL, run, h) == 0)
+	long processors;
+
+	if (!h->queued || __atomic_load_n(&h->entries, __ATOMIC_RELAXED) < ALONE)
+		return;
+	if (!h->max_threads) {
+		processors = sysconf(_SC_NPROCESSORS_ONLN);
+		h->max_threads = processors > 1 ? (unsigned)OC_MIN(processors, (long)THREADS_MAX) : 1;
+	}
+	if (h->n_threads + 1 < h->max_threads && pthread_create(&h->threads[h->n_threads], NULL, run, h) == 0)
 		h->n_threads++;
 }
 
@@ -485,13 +492,11 @@ static void *run(void *userdata)
 	return NULL;
 }
 
-/* What is queued, with at most as many threads as there are processors, this one among them. */
+/* What is queued. */
 static int run_all(struct oc_hardlinks *h, oc_error **err)
 {
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	unsigned i;
 
-	h->max_threads = processors > 1 ? (unsigned)OC_MIN(processors, (long)THREADS_MAX) - 1 : 0;
 	/* Whoever calls for help is at work itself, so that nobody is called once this one has ended. */
 	run(h);
 	for (i = 0; i < h->n_threads; i++)

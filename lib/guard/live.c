@@ -16,8 +16,11 @@ static int open_parent(const char *live, bool make)
 	oc_cleanup(oc_freep) char *parent = oc_path_parent(live);
 	int rc = parent ? 0 : -ENOMEM;
 
-	if (rc == 0 && make)
-		rc = oc_mkdirs(parent, 0700);
+	if (rc == 0)
+		rc = oc_open_dir(parent);
+	if (rc != -ENOENT || !make)
+		return rc;
+	rc = oc_mkdirs(parent, 0700);
 	return rc < 0 ? rc : oc_open_dir(parent);
 }
 
@@ -40,7 +43,7 @@ static int make(int dir, const char *name)
 	if (fd < 0)
 		return -errno;
 	/* Made under whatever mask: the mode is what counts. */
-	if (fstat(fd, &st) < 0 || st.st_uid != geteuid() || fchmod(fd, 0700) < 0) {
+	if (fstat(fd, &st) < 0 || st.st_uid != geteuid() || ((st.st_mode & 07777) != 0700 && fchmod(fd, 0700) < 0)) {
 		int rc = errno ? -errno : -EPERM;
 
 		oc_close(fd);
