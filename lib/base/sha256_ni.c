@@ -29,40 +29,66 @@ bool oc_sha256_ni(void)
 	return CPU_FEATURE_ACTIVE(SHA) && CPU_FEATURE_ACTIVE(SSE4_1) && CPU_FEATURE_ACTIVE(SSSE3);
 }
 
-/* The instructions want the state as ABEF and CDGH; each does two rounds, with two words of the schedule and their constants
- * added, and gives the one half of the state from the other. */
+#define NI __attribute__((target("sha,sse4.1,ssse3"), always_inline)) static inline
+
+struct halves {
+	__m128i abef, cdgh;
+};
+
+NI __m128i load(const void *data)
+{
+	return _mm_loadu_si128((const __m128i *)data);
+}
+
+/* The next four words of the schedule, from the sixteen before them. */
+NI __m128i next(__m128i a, __m128i b, __m128i c, __m128i d)
+{
+	return _mm_sha256msg2_epu32(_mm_add_epi32(_mm_sha256msg1_epu32(a, b), _mm_alignr_epi8(d, c, 4)), d);
+}
+
+/* Four rounds.  Each instruction does two, and gives the one half of the state from the other. */
+NI void four(struct halves *s, __m128i words, const uint32_t *constants)
+{
+	__m128i both = _mm_add_epi32(words, load(constants));
+
+	s->cdgh = _mm_sha256rnds2_epu32(s->cdgh, s->abef, both);
+	s->abef = _mm_sha256rnds2_epu32(s->abef, s->cdgh, _mm_shuffle_epi32(both, 0x0e));
+}
+
+NI void block(struct halves *s, const unsigned char *data)
+{
+	const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+	__m128i a = _mm_shuffle_epi8(load(data), big_endian), b = _mm_shuffle_epi8(load(data + 16), big_endian);
+	__m128i c = _mm_shuffle_epi8(load(data + 32), big_endian), d = _mm_shuffle_epi8(load(data + 48), big_endian);
+	const struct halves before = *s;
+
+	for (int i = 0;; i += 16) {
+		four(s, a, rounds + i);
+		four(s, b, rounds + i + 4);
+		four(s, c, rounds + i + 8);
+		four(s, d, rounds + i + 12);
+		if (i == 48)
+			break;
+		a = next(a, b, c, d);
+		b = next(b, c, d, a);
+		c = next(c, d, a, b);
+		d = next(d, a, b, c);
+	}
+	s->abef = _mm_add_epi32(s->abef, before.abef);
+	s->cdgh = _mm_add_epi32(s->cdgh, before.cdgh);
+}
+
+/* The instructions want the state in another order. */
 __attribute__((target("sha,sse4.1,ssse3"))) void oc_sha256_ni_blocks(uint32_t state[8], const unsigned char *data,
                                                                      size_t n)
 {
-	const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
-	__m128i dcba = _mm_loadu_si128((const __m128i *)(const void *)state);
-	__m128i hgfe = _mm_loadu_si128((const __m128i *)(const void *)(state + 4));
-	__m128i cdab = _mm_shuffle_epi32(dcba, 0xb1), efgh = _mm_shuffle_epi32(hgfe, 0x1b);
-	__m128i abef = _mm_alignr_epi8(cdab, efgh, 8), cdgh = _mm_blend_epi16(efgh, cdab, 0xf0);
+	__m128i cdab = _mm_shuffle_epi32(load(state), 0xb1), efgh = _mm_shuffle_epi32(load(state + 4), 0x1b);
+	struct halves s = { _mm_alignr_epi8(cdab, efgh, 8), _mm_blend_epi16(efgh, cdab, 0xf0) };
 
-	for (; n; n--, data += 64) {
-		__m128i abef_before = abef, cdgh_before = cdgh, w[4];
-
-		for (int i = 0; i < 16; i++) {
-			__m128i *word = &w[i & 3], both;
-
-			if (i < 4)
-				*word = _mm_shuffle_epi8(
-				        _mm_loadu_si128((const __m128i *)(const void *)(data + 16 * i)), big_endian);
-			else
-				*word = _mm_sha256msg2_epu32(
-				        _mm_add_epi32(_mm_sha256msg1_epu32(*word, w[(i + 1) & 3]),
-				                      _mm_alignr_epi8(w[(i + 3) & 3], w[(i + 2) & 3], 4)),
-				        w[(i + 3) & 3]);
-			both = _mm_add_epi32(*word, _mm_loadu_si128((const __m128i *)(const void *)(rounds + 4 * i)));
-			cdgh = _mm_sha256rnds2_epu32(cdgh, abef, both);
-			abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(both, 0x0e));
-		}
-		abef = _mm_add_epi32(abef, abef_before);
-		cdgh = _mm_add_epi32(cdgh, cdgh_before);
-	}
-	cdab = _mm_shuffle_epi32(abef, 0x1b);
-	efgh = _mm_shuffle_epi32(cdgh, 0xb1);
+	for (; n; n--, data += 64)
+		block(&s, data);
+	cdab = _mm_shuffle_epi32(s.abef, 0x1b);
+	efgh = _mm_shuffle_epi32(s.cdgh, 0xb1);
 	_mm_storeu_si128((__m128i *)(void *)state, _mm_blend_epi16(cdab, efgh, 0xf0));
 	_mm_storeu_si128((__m128i *)(void *)(state + 4), _mm_alignr_epi8(efgh, cdab, 8));
 }
