@@ -37,6 +37,9 @@ struct oc_broker {
 int oc_broker_resolve(oc_broker *broker, const struct oc_request_copy *request, oc_policy **policy, json_t **resolved,
                       oc_error **err);
 
+/* The answer to "check": every member known and of its type, or provider_failed with the path of each that isn't. */
+int oc_checks_check(const char *provider, const json_t *reply, oc_error **err);
+
 /* The key under which the verdict on a plan's provider is kept: provider, its digest, its engine's identity, boot. */
 int oc_verdict_key(const json_t *provider, struct oc_buf *key, oc_error **err);
 /* sandbox_unavailable with the failing checks unless the verdict on this plan's provider is green.

@@ -279,10 +279,13 @@ static int judge(oc_broker *broker, const json_t *reply, json_t **out, oc_error 
 	int rc;
 
 	oc_buf_init(&key, OC_JSON_MAX);
+	rc = oc_checks_check(oc_provider_name(broker->provider), reply, err);
+	if (rc < 0)
+		return rc;
 	json_array_foreach(checks, i, check) ok = ok && json_is_true(json_object_get(check, "ok"));
 	if (!identity || !oc_json_set(whole, "ok", json_boolean(ok)) ||
 	    !oc_json_set(whole, "provider", json_incref(identity)) ||
-	    !oc_json_set(whole, "checks", checks ? json_incref(checks) : json_array()))
+	    !oc_json_set(whole, "checks", json_incref(checks)))
 		return oc_nomem(err);
 	text = json_dumps(whole, JSON_COMPACT | JSON_SORT_KEYS);
 	rc = text ? oc_verdict_key(identity, &key, err) : oc_nomem(err);

@@ -42,6 +42,12 @@ static bool share(json_t *out, const char *key, const json_t *from)
 }
 
 /* The reply's shape: what is wrong in it is the provider's fault, and is said so. */
+static int out_of_bounds(const char *field, oc_error **err)
+{
+	return oc_refuse(err, "provider_failed", field, "open-conduit doctor",
+	                 "the provider's answer to plan has %s out of bounds", field);
+}
+
 static int check_reply(const json_t *reply, oc_error **err)
 {
 	json_t *launch = NULL, *guest = NULL, *proxy = NULL;
@@ -79,10 +85,12 @@ static int check_reply(const json_t *reply, oc_error **err)
 		rc = oc_json_unpack(proxy, "proxy", "provider_failed", proxy_keys, OC_COUNT(proxy_keys), err);
 	if (rc < 0)
 		return rc;
-	if (filters < 0 || filters > 16 || (!json_is_object(proxy) && !json_is_null(proxy)) ||
-	    (variable && !oc_env_name_valid(variable)))
-		return oc_refuse(err, "provider_failed", "plan", "open-conduit doctor",
-		                 "the provider's answer to plan has guest.filters or proxy out of bounds");
+	if (filters < 0 || filters > 16)
+		return out_of_bounds("guest.filters", err);
+	if (!json_is_object(proxy) && !json_is_null(proxy))
+		return out_of_bounds("proxy", err);
+	if (variable && !oc_env_name_valid(variable))
+		return out_of_bounds("proxy.variable", err);
 	return 0;
 }
 

@@ -307,20 +307,40 @@ static void send_call(struct call *c)
 	}
 }
 
-static bool take_identity(struct oc_provider *p, const json_t *result)
+int oc_provider_check_hello(const char *provider, const json_t *hello, const char **version, oc_error **err)
 {
 	int64_t protocol = 0;
-	const char *name = NULL, *version = NULL, *kind = NULL;
+	const char *name = NULL, *kind = NULL;
 	json_t *names = NULL;
 	const struct oc_json_key keys[] = {
-		{ "protocol", OC_JSON_INT, true, &protocol },  { "name", OC_JSON_STRING, true, &name },
-		{ "version", OC_JSON_STRING, true, &version }, { "kind", OC_JSON_STRING, true, &kind },
+		{ "protocol", OC_JSON_INT, true, &protocol }, { "name", OC_JSON_STRING, true, &name },
+		{ "version", OC_JSON_STRING, true, version }, { "kind", OC_JSON_STRING, true, &kind },
 		{ "methods", OC_JSON_STRINGS, true, &names },
 	};
+	int rc = oc_json_unpack(hello, "", "provider_failed", keys, OC_COUNT(keys), err);
+	const char *wrong;
 
-	if (oc_json_unpack(result, "", NULL, keys, OC_COUNT(keys), NULL) < 0 || protocol != 1 ||
-	    strcmp(name, p->name) != 0 || strlen(version) > 64)
+	if (rc < 0)
+		return rc;
+	wrong = protocol != 1 ? "protocol" : strcmp(name, provider) ? "name" : strlen(*version) > 64 ? "version" : NULL;
+	return wrong ? oc_refuse(err, "provider_failed", wrong, "open-conduit provider list",
+	                         "it is of another protocol or name, or its version is too long")
+	             : 0;
+}
+
+static bool take_identity(struct oc_provider *p, const json_t *result)
+{
+	const char *version = NULL;
+	oc_error *bad = NULL;
+	char why[128];
+
+	if (oc_provider_check_hello(p->name, result, &version, &bad) < 0) {
+		snprintf(why, sizeof(why), "introduced itself as something else: see \"%.64s\"",
+		         oc_error_subject(bad) ? oc_error_subject(bad) : "");
+		set_why(p, why);
+		oc_error_free(bad);
 		return false;
+	}
 	free(p->version);
 	p->version = strdup(version);
 	return p->version != NULL;

@@ -24,6 +24,9 @@ void oc_provider_start(struct oc_provider *provider);
  * message, escaped).  Never calls fn inside the call. */
 int oc_provider_call(struct oc_provider *provider, const char *method, json_t *params, int64_t timeout_ms,
                      oc_reply_fn fn, void *userdata, oc_error **err);
+/* The answer to "initialize": every member known and of its type, the protocol and the name that were asked for; or
+ * provider_failed whose subject is the member.  version: borrowed from hello. */
+int oc_provider_check_hello(const char *provider, const json_t *hello, const char **version, oc_error **err);
 /* Names found in the two directories, sorted: {"name","path"}. */
 int oc_provider_list(oc_context *ctx, const char *provider_dir, json_t **out, oc_error **err);
 
