@@ -3,7 +3,7 @@
 of a Work, busy ones, detached ones, throw-away clones, refusals, and SIGKILL of the host between any two steps.
 
 After each kill the next command puts things right: no commit is lost, no Work is stuck, the checkout is sound."""
-import glob, json, os, re, shutil, signal, sqlite3, subprocess, sys, time
+import glob, hashlib, json, os, re, shutil, signal, sqlite3, subprocess, sys, time
 from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -44,7 +44,9 @@ class Works(World):
         return p.stdout.strip()
 
     def binding(self, name, command=EVAL, sandbox=None, branch=None, checkout=None, **more):
-        config = {"command": command, "workspace_mode": "clone", "author": AUTHOR}
+        config = {"workspace_mode": "clone", "author": AUTHOR}
+        if command:
+            config["command"] = command
         if branch:
             config["branch"] = branch
         config.update(more.pop("config", {}))
@@ -52,7 +54,7 @@ class Works(World):
              "config": config, "resource": {"provider": "git", "config": {"checkout": checkout or self.checkout, "mode": "clone"}}}
         if sandbox:
             b["sandbox"] = {"provider": "srt", "config": sandbox}
-        b.update(more)
+        b.update(more)  # executor, requires, secret_names
         return b
 
     def configure(self, *more, checkout=None):
@@ -60,9 +62,12 @@ class Works(World):
         bindings = [self.binding("job", branch="agent/{name}", checkout=checkout), self.binding("plain", checkout=checkout),
                     self.binding("boxed", sandbox=policy),
                     self.binding("reaching", sandbox={"write": ["{workspace}", self.state], "network": {"allow": []}}),
-                    self.binding("onmain", branch="main")]
+                    self.binding("onmain", branch="main"), self.binding("agent", executor="claude-code", command=None, config={"playbook": "work-issue"}),
+                    self.binding("secret", sandbox=policy, secret_names=["token", "file-token"],
+                                 config={"secret_env": {"token": "TOKEN", "file-token": "FILE_TOKEN"}, "env": {"PLAIN": "given"}})]
+        put(self.root + "/token", "canary-of-a-file\n")
         config = {"version": 1, "settings": {}, "connections": [], "scopes": [
-            {"id": "web", "name": "web", "secret_refs": {}, "authorization": {"connections": [], "operations": [], "read_scopes": []},
+            {"id": "web", "name": "web", "secret_refs": {"token": "env:MY_TOKEN", "file-token": "file:" + self.root + "/token"}, "authorization": {"connections": [], "operations": [], "read_scopes": []},
              "extensions": [], "routes": [], "bindings": bindings + list(more)}]}
         put(self.config + "/config.json", json.dumps(config))
 
@@ -153,14 +158,38 @@ def refusals(w):
             ("an input that says a thing twice", w.oc("run", "web/job", "--input", '{"a":1,"a":2}'), "duplicate"),
             ("an input that is no object", w.oc("run", "web/job", "--input", "[1]"), "no object"),
             ("two members with one variable", w.oc("run", "web/plain", "--input", '{"a-b":1,"a_b":2}'), "same variable"),
+            ("an executor that is not built yet", w.oc("run", "web/agent"), "claude-code"),
             ("a misspelt binding", w.oc("run", "web/jbo"), "web/job"),
             ("a key that can't be", w.turn("true", "a b", binding="plain"), "key"),
             ("a key like an option", w.oc("run", "web/plain", "--work=-x"), "key"),
             ("a policy that reaches into the state", w.turn("true", binding="reaching"), "sandbox_denied")):
         ok(p.returncode == 125 and words in p.stderr, "refused: " + what, (p.returncode, p.stderr))
+    w.configure(w.binding("belted", requires={"toolbelt": "mcp", "workspace": True}))
+    p = w.turn("true", binding="plain")
+    ok(p.returncode == 125 and "requires.toolbelt" in p.stderr, "refused: a config with one error runs nothing", p.stderr)
+    w.configure()
     gone = w.turn("true; no-such-program-here", binding="plain")
     ok(gone.returncode == 127, "a command that isn't found inside passes its status", gone.returncode)
     ok(len(w.left()) == before, "nothing stays of what was refused", w.left())
+
+
+def secrets(w):
+    do = "test $PLAIN = given; printf %s:%s $TOKEN $FILE_TOKEN | sha256sum; exit 0"
+    want = hashlib.sha256(b"canary-of-env:canary-of-a-file").hexdigest()
+    p = w.turn(do, "sec", "secret", env={"MY_TOKEN": "canary-of-env"})
+    ok(p.returncode == 0 and p.stdout.split()[0] == want, "secrets reach the command, and config.env", p.stdout + p.stderr)
+    found = subprocess.run(["grep", "-rlaE", "canary-of-(env|a-file)", w.state], capture_output=True, text=True).stdout
+    ok(not found, "no secret is on a disk of ours", found)
+    p = w.turn(do, "sec", "secret")
+    ok(p.returncode == 125 and "secret_missing" in p.stderr and "MY_TOKEN" in p.stderr, "a secret without a value is refused", p.stderr)
+    put(w.root + "/token", "canary-of-a-file", 0o644)
+    p = w.turn(do, "sec", "secret", env={"MY_TOKEN": "x"})
+    ok(p.returncode == 125 and "chmod 600" in p.stderr, "a secret that others can read is refused", p.stderr)
+    p = w.turn("echo canary-of-env", "sec", "plain")
+    found = subprocess.run(["grep", "-rlaE", "canary-of-env", w.state], capture_output=True, text=True).stdout
+    ok(p.returncode == 0 and found, "control: what a command prints is found there")
+    ok(w.oc("work", "finish", "web/secret/sec").returncode == 0 and w.oc("work", "finish", "sec").returncode == 0,
+       "two Works of one key are told apart by their bindings")
 
 
 def busy(w):
@@ -385,7 +414,7 @@ def killed_own(w):
 def main():
     w = Works()
     try:
-        parts = sys.argv[1:] or ["life", "boxed", "refusals", "own", "busy", "detached", "clones", "protected", "conflicts", "killed", "killed_own"]
+        parts = sys.argv[1:] or ["life", "boxed", "refusals", "own", "secrets", "busy", "detached", "clones", "protected", "conflicts", "killed", "killed_own"]
         for part in parts:
             if part == "life":
                 life(w, "job", "acme/web#1")

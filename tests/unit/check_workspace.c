@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "alloc_fail.h"
 #include "plan_fixture.h"
 #include "store/works.h"
 #include "suite.h"
@@ -594,4 +595,43 @@ CASE(dropped)
 	ck_assert_int_eq(suite_count_fds(), fds);
 }
 
-SUITE_MAIN("workspace", names, options, creation, saving, removal, unrecorded, locks, gone_by_hand, restored, dropped)
+static int without_memory(void *userdata)
+{
+	unsigned *n = userdata;
+	oc_work_options o = OC_WORK_OPTIONS_INIT;
+	char key[32], *text = NULL;
+	oc_error *error = NULL;
+	int rc;
+
+	snprintf(key, sizeof(key), "n%u", ++*n);
+	o.scope = "web";
+	o.binding = "agent";
+	o.key = key;
+	o.checkout = checkout;
+	o.author_name = "A";
+	o.author_email = "a@example.org";
+	rc = oc_work_open(store, &o, &text, &error);
+	free(text);
+	text = NULL;
+	if (rc >= 0)
+		rc = oc_work_get(store, key, &text, &error);
+	free(text);
+	text = NULL;
+	if (rc >= 0)
+		rc = oc_work_list(store, 1, 1, &text, &error);
+	free(text);
+	oc_error_free(error);
+	return rc;
+}
+
+CASE(no_memory)
+{
+	unsigned n = 0;
+
+	/* What SQLite holds for its next statement comes with the first. */
+	ck_assert_int_eq(without_memory(&n), 0);
+	ck_assert_int_gt(alloc_fail_each(without_memory, &n, 1), 20);
+}
+
+SUITE_MAIN("workspace", names, options, creation, saving, removal, unrecorded, locks, gone_by_hand, restored, dropped,
+           no_memory)
