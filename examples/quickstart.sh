@@ -5,7 +5,8 @@
 #   examples/quickstart.sh
 #
 # It installs what is missing (apt and npm, by name), builds, lets a shell command in the process sandbox edit a file,
-# has the same sandbox try eight forbidden things, each of which is first done outside to show that it can be done, and
+# then has two bindings of a config run in clones of a checkout: one edits and commits, and its commit comes back to the
+# checkout; the other tries eight forbidden things, each of which is first done outside to show that it can be done.  It
 # prints what was granted, what was refused, what each probe measured and how long it took.
 # Started as root it makes and uses the ordinary user oc-test: nothing of Open Conduit runs as root.
 # All it makes lies in two folders, which it names at the end.
@@ -123,15 +124,54 @@ fi
 printf '   the file on this machine now reads: %s\n' "$edited"
 took 'a confined run that edits a file'
 
-part '4. Eight forbidden things'
+part '4. A job of a binding commits in a clone, and its commit comes back'
+as_user git -C "$project" checkout -q -- . || die "Can't undo the edit."
+attempts_settings=$demo/attempts.json
+as_user mkdir -p "$home/.config/open-conduit"
+as_user tee "$home/.config/open-conduit/config.json" >/dev/null <<JSON
+{"version": 1, "settings": {}, "connections": [], "scopes": [{
+  "id": "demo", "name": "The quickstart", "secret_refs": {},
+  "authorization": {"connections": [], "operations": [], "read_scopes": []}, "extensions": [], "routes": [],
+  "bindings": [
+    {"name": "greet", "executor": "shell", "requires": {"workspace": true}, "operations": [], "secret_names": [],
+     "config": {"command": "sed -i \"s/world/\$OPEN_CONDUIT_INPUT_NAME/\" greeting.txt && git commit -qam \"Greet \$OPEN_CONDUIT_INPUT_NAME\" && git log --oneline",
+                "branch": "job/greet-{number}", "workspace_mode": "clone",
+                "author": {"name": "A job", "email": "job@example.org"}},
+     "resource": {"provider": "git", "config": {"checkout": "$project", "mode": "clone"}},
+     "sandbox": {"provider": "srt", "config": {"write": ["{workspace}"], "network": {"allow": []}}}},
+    {"name": "attempts", "executor": "shell", "requires": {"workspace": true}, "operations": [], "secret_names": [],
+     "config": {"command": ["python3", "$source/examples/quickstart/attempts.py", "$attempts_settings"],
+                "workspace_mode": "clone", "author": {"name": "A job", "email": "job@example.org"}},
+     "resource": {"provider": "git", "config": {"checkout": "$project", "mode": "clone"}},
+     "sandbox": {"provider": "srt", "config": {"write": ["{workspace}"], "network": {"allow": []}}}}
+  ]}]}
+JSON
+conduit config check </dev/null | sed 's/^/   /' || die 'The config of the demonstration is refused.'
+# shown COMMAND…: what a reader would type, then what it prints.
+shown()
+{
+	printf '   %s\n' "$*"
+	conduit "$@" </dev/null 2>&1 | sed 's/^/   > /'
+}
+shown run demo/greet --work greeting --input '{"number": 1, "name": "Ada"}' || die 'The job failed.'
+[ "$(as_user cat "$project/greeting.txt")" = 'Hello, world.' ] || die 'The job wrote in the checkout itself.'
+shown work show greeting
+shown work finish greeting || die 'The Work could not be finished.'
+printf '   git log --oneline --graph --all\n'
+as_user git -C "$project" log --oneline --graph --all | sed 's/^/   > /'
+saved=$(as_user git -C "$project" show job/greet-1:greeting.txt)
+[ "$saved" = 'Hello, Ada.' ] || die "The commit did not come back: on job/greet-1 the file reads '$saved'."
+as_user git -C "$project" fsck --strict 2>/dev/null || die 'The checkout is damaged.'
+took 'a job in a clone, saved back and finished'
+
+part '5. Eight forbidden things'
 # What is to be protected of this machine while we try: a port, a unix socket and a process.  It counts who gets through.
 coproc OUTSIDE { as_user python3 "$source/examples/quickstart/outside.py" "$demo/host.sock" 2>&1; }
 outside=$OUTSIDE_PID
 trap 'kill "$outside" 2>/dev/null' EXIT
 read -r -t 20 -u "${OUTSIDE[0]}" port pid || die 'The program to be protected did not start.'
-settings=$demo/attempts.json
-as_user tee "$settings" >/dev/null <<JSON
-{"home": "$home", "project": "$project", "state": "$state/open-conduit",
+as_user tee "$attempts_settings" >/dev/null <<JSON
+{"home": "$home", "state": "$state/open-conduit",
  "port": $port, "pid": $pid, "socket": "$demo/host.sock"}
 JSON
 # count: "connections to the port, to the socket, signals" so far.
@@ -141,17 +181,17 @@ count()
 	read -r -t 20 -u "${OUTSIDE[0]}" reply || die 'The program to be protected is gone.'
 	printf '%s\n' "$reply"
 }
-attempts=(python3 "$source/examples/quickstart/attempts.py" "$settings")
-control=$(as_user env "HOME=$home" "${attempts[@]}" </dev/null) || die "The attempts outside the sandbox failed: $control"
+attempts=(python3 "$source/examples/quickstart/attempts.py" "$attempts_settings")
+# shellcheck disable=SC2016 # constants for the inner shell
+control=$(as_user env "HOME=$home" sh -c 'cd "$1" && shift && exec "$@"' - "$project" "${attempts[@]}" </dev/null) || die "The attempts outside the sandbox failed: $control"
 before=$(count)
-as_user git -C "$project" checkout -q -- . 2>/dev/null
-record=$demo/exec.json
+record=$demo/run-answer.json
 took 'the eight attempts without a sandbox'
 kept=$(mktemp -d)
-conduit exec --json -- "${attempts[@]}" 2>"$kept/out" >"$kept/json" </dev/null
+conduit run --json demo/attempts 2>"$kept/out" >"$kept/json" </dev/null
 status=$?
 after=$(count)
-took 'the eight attempts in a confined run'
+took 'the eight attempts in a confined job'
 as_user tee "$record" <"$kept/json" >/dev/null
 as_user tee "$demo/confined.txt" <"$kept/out" >/dev/null
 rm -rf "$kept"
@@ -167,7 +207,7 @@ took 'reading the record'
 as_user python3 "$source/examples/quickstart/report.py" "$demo" "$home" "$before" "$after" "$bold" "$green" "$red" "$plain"
 verdict=$?
 
-part '8. How long each part took'
+part '9. How long each part took'
 printf '%s\n' "${times[@]}"
 part 'Where things are'
 printf '   the program     %s\n   this record     XDG_STATE_HOME=%s %s runs get %s\n   to remove all   rm -rf %s %s\n' \
@@ -176,4 +216,4 @@ if [ "$verdict" != 0 ]; then
 	printf '\n%sNot everything went as it should: see above.%s\n' "$red" "$plain"
 	exit 1
 fi
-printf '\n%sAll eight were refused, and the record says under which policy.%s\n' "$green" "$plain"
+printf '\n%sThe commit is back, all eight were refused, and the record says under which policy.%s\n' "$green" "$plain"

@@ -27,7 +27,7 @@ def write_outside():
 
 
 def plant_hook():
-    hook = here["project"] + "/.git/hooks/post-commit"
+    hook = os.getcwd() + "/.git/hooks/post-commit"  # of the checkout, or of the job's clone of it
     with open(hook, "w", encoding="utf-8") as file:
         file.write("#!/bin/sh\n")
     os.unlink(hook)  # the control has shown that it can be done

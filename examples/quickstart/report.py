@@ -28,6 +28,7 @@ def complain(text):
 
 
 def attempts(name):
+    # What the host says of a run's commits is among what the attempts print.
     with open(os.path.join(folder, name), encoding="utf-8") as file:
         rows = [line.rstrip("\n").split("\t") for line in file if line.count("\t") == 2]
     return {row[0]: (row[1], row[2]) for row in rows}
@@ -68,11 +69,11 @@ def short(text):
 
 def show_policy(run):
     resolved = run["plan"]["resolved"]
-    print("\n%s5. What was granted%s" % (bold, plain))
+    print("\n%s6. What was granted%s" % (bold, plain))
     listed("write", ("%s  (%s)" % (short(w["path"]), w.get("rule", "")) for w in resolved.get("write", [])))
     listed("network", (n["entry"] for n in resolved.get("network", [])))
     listed("sockets", [resolved["unix_sockets"]] if resolved.get("unix_sockets") != "none" else [])
-    print("\n%s6. What was refused%s" % (bold, plain))
+    print("\n%s7. What was refused%s" % (bold, plain))
     denied = [r for r in resolved.get("read", []) if not r["allow"]]
     there = [r for r in denied if r.get("exists")]
     listed("reading", ("%s  (%s)" % (short(r["path"]), r.get("rule", "")) for r in there))
@@ -83,7 +84,7 @@ def show_policy(run):
 
 def show_probes(run):
     probes = run.get("probes") or []
-    print("\n%s7. What the probes measured, inside, before the command was started%s" % (bold, plain))
+    print("\n%s8. What the probes measured, inside, before the command was started%s" % (bold, plain))
     for name in sorted({p["id"] for p in probes}, key=lambda i: int(i[1:]) if i[1:].isdigit() else 0):
         of_it = [p for p in probes if p["id"] == name]
         failed = [p for p in of_it if not p.get("ok")]
