@@ -54,6 +54,7 @@ struct store {
 		struct object object;
 	} cache[CACHE_SLOTS];
 	size_t cached;
+	uint64_t looked; /* bytes, in packs that were gone through */
 };
 
 /* gitdir is the clone's .git.  0 or -errno. */

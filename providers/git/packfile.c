@@ -58,7 +58,9 @@ static int open_temp(struct packfile *p, const char *name)
 {
 	struct stat st;
 
-	p->fd = openat(p->dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	/* One that a killed save left is read-only already. */
+	(void)unlinkat(p->dir, name, 0);
+	p->fd = openat(p->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (p->fd < 0 || fstat(p->dir, &st) < 0)
 		return -errno;
 	p->mode = st.st_mode & 0444;

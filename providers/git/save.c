@@ -82,6 +82,8 @@ static bool work_valid(const char *work)
 static int take_texts(struct save *s, const json_t *params, struct refusal *r)
 {
 	cleanup_free char *ref = NULL;
+	struct works w;
+	int rc;
 
 	s->dir = text_of(params, "dir");
 	s->quarantine = text_of(params, "quarantine");
@@ -101,7 +103,9 @@ static int take_texts(struct save *s, const json_t *params, struct refusal *r)
 		              "%s can't be the name of a branch", s->branch);
 	if (s->baseline && !id_valid(s->baseline))
 		return refuse(r, "provider_failed", "baseline", NULL, "%s is no commit's id", s->baseline);
-	return 0;
+	rc = works_open(&w, s->dir, r);
+	works_close(&w);
+	return rc;
 }
 
 static int open_quarantine(const char *path, struct refusal *r)
@@ -222,9 +226,8 @@ json_t *save_workspace(const json_t *params, struct refusal *r)
 	json_t *reply = NULL;
 	int rc = take_texts(&s, params, r);
 
-	if (rc) {
+	if (rc)
 		return NULL;
-	}
 	if (!open_quarantine(s.quarantine, r) && !open_checkout(&s, params, r) && !run_take(&s, &found, r)) {
 		fault("save:taken");
 		s.found = found;

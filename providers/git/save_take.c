@@ -116,9 +116,11 @@ static void find_head(struct taking *t, char **branch)
 static int take_tip(struct taking *t, const char *what, const git_oid *id, bool whole)
 {
 	git_oid baseline = { { 0 } };
+	cleanup_free char *name = format(SAVE_REFS "%s/head", t->s->work);
 	bool moved = !t->s->baseline || oid_parse(t->s->baseline, strlen(t->s->baseline), &baseline) < 0 ||
 	             !git_oid_equal(&baseline, id);
-	int result = tips_add(&t->tips, what, "head", NULL, id, false, moved);
+	bool before = !name || refs_find(&t->s->refs, name);
+	int result = tips_add(&t->tips, what, "head", NULL, id, false, moved || before);
 
 	if (result == 0) {
 		t->tip = *id;
@@ -370,10 +372,19 @@ static int read_logs(struct taking *t, const char *folder, int depth, struct log
 	return result;
 }
 
+/* What an earlier save kept of the reflogs: the new commit leads to it, or it is told of again. */
+static bool logged_before(struct taking *t, git_oid *out)
+{
+	cleanup_free char *name = format(SAVE_REFS "%s/reflog", t->s->work);
+	const struct ref *ref = name ? refs_find(&t->s->refs, name) : NULL;
+
+	return ref && refs_resolve(&t->s->refs, ref, out) == 0;
+}
+
 /* What only a reflog leads to: amended, rebased, dropped.  The newest come first, which cover most of the older. */
 static int take_logged(struct taking *t, const struct logged *l)
 {
-	git_oid *keep = calloc(l->n + 1, sizeof(*keep)), id;
+	git_oid *keep = calloc(l->n + 2, sizeof(*keep)), id;
 	size_t n = 0, missing = 0;
 	struct problem p;
 	int result = keep ? 0 : -ENOMEM;
@@ -387,6 +398,12 @@ static int take_logged(struct taking *t, const struct logged *l)
 		}
 	}
 	result = result < 0 ? result : 0;
+	if (!result && logged_before(t, &id)) {
+		if (n)
+			keep[n++] = id;
+		else
+			result = tips_emit(&t->tips, "reflogs", "reflog", NULL, &id, true);
+	}
 	if (!result && n) {
 		result = keep_together(&t->walk, "Commits that only the workspace's reflogs led to", keep, n, &id);
 		if (!result)

@@ -17,6 +17,7 @@
 #define CHAIN_MAX  4096u
 #define CACHE_MAX  (96u << 20)
 #define CACHE_ITEM (8u << 20)
+#define SCAN_MAX   (16ull << 30) /* bytes of objects that are looked at for want of a hint */
 #define NEST_MAX   8 /* a delta's base elsewhere, whose base is elsewhere, … */
 
 static int find(struct store *s, const git_oid *id, struct object *out, int nest);
@@ -55,10 +56,11 @@ static void load_hints(struct store *s, struct pack *p)
 
 static int hint_of(const struct pack *p, const git_oid *id, uint64_t *offset)
 {
-	uint32_t low = id->id[0] ? be32(p->fan + 4 * (id->id[0] - 1)) : 0, high, place;
+	uint32_t low, high, place;
 
 	if (!p->nhints)
 		return -1;
+	low = id->id[0] ? be32(p->fan + 4 * (id->id[0] - 1)) : 0;
 	high = be32(p->fan + 4 * id->id[0]);
 	if (high > p->nhints)
 		return -1;
@@ -275,12 +277,13 @@ static void scan(struct store *s, struct pack *p)
 	done = calloc(p->nat + 1, 1);
 	do {
 		before = p->found.n;
-		for (i = 0; done && i < p->nat; i++) {
+		for (i = 0; done && i < p->nat && s->looked < SCAN_MAX; i++) {
 			struct object o = { 0 };
 			git_oid id;
 
 			if (done[i] || pack_read(s, p, p->at[i], &o, 0) < 0)
 				continue;
+			s->looked += o.len;
 			if (git_odb_hash(&id, o.data, o.len, o.type) == 0)
 				done[i] = oids_put(&p->found, &id, (uint32_t)i) == 0;
 			object_free(&o);

@@ -178,7 +178,7 @@ static int rescue_one(void *arg, const git_oid *good)
 
 	if (git_oid_is_zero(&t->rescued))
 		t->rescued = *good;
-	if (!walk_uncovered(t->w, good))
+	if (!name || (!walk_uncovered(t->w, good) && !saved_before(t, "rescued", name, good)))
 		return 0;
 	if (t->named >= NAMED_MAX)
 		return keep_over(t, good);

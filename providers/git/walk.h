@@ -53,7 +53,7 @@ struct commit *walk_find(const struct walk *w, const git_oid *id);
 /* Whether a commit that was walked would be lost without a reference of its own. */
 bool walk_uncovered(const struct walk *w, const git_oid *id);
 void walk_cover(struct walk *w, const git_oid *id);
-/* Behind a commit that is bad: the good ones that nothing leads to.  Calls fn for each, first parents first. */
+/* Behind a commit that is bad: the good ones that it stands on.  Calls fn for each, first parents first. */
 int walk_rescue(struct walk *w, const git_oid *id, int (*fn)(void *arg, const git_oid *good), void *arg);
 
 /* An object of our own making: into the take unless it is there.  0 or -errno. */

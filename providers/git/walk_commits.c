@@ -268,7 +268,7 @@ int walk_rescue(struct walk *w, const git_oid *id, int (*fn)(void *arg, const gi
 		result = oids_put(&been, &parent->id, 1);
 		if (!result && parent->state == COMMIT_BAD && parent->parents)
 			result = push(&s, (uint32_t)(parent - w->commits));
-		else if (!result && parent->state == COMMIT_GOOD && !parent->covered)
+		else if (!result && parent->state != COMMIT_BAD)
 			result = fn(arg, &parent->id);
 	}
 	oids_free(&been);
