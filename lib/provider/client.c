@@ -307,27 +307,6 @@ static void send_call(struct call *c)
 	}
 }
 
-int oc_provider_check_hello(const char *provider, const json_t *hello, const char **version, oc_error **err)
-{
-	int64_t protocol = 0;
-	const char *name = NULL, *kind = NULL;
-	json_t *names = NULL;
-	const struct oc_json_key keys[] = {
-		{ "protocol", OC_JSON_INT, true, &protocol }, { "name", OC_JSON_STRING, true, &name },
-		{ "version", OC_JSON_STRING, true, version }, { "kind", OC_JSON_STRING, true, &kind },
-		{ "methods", OC_JSON_STRINGS, true, &names },
-	};
-	int rc = oc_json_unpack(hello, "", "provider_failed", keys, OC_COUNT(keys), err);
-	const char *wrong;
-
-	if (rc < 0)
-		return rc;
-	wrong = protocol != 1 ? "protocol" : strcmp(name, provider) ? "name" : strlen(*version) > 64 ? "version" : NULL;
-	return wrong ? oc_refuse(err, "provider_failed", wrong, "open-conduit provider list",
-	                         "it is of another protocol or name, or its version is too long")
-	             : 0;
-}
-
 static bool take_identity(struct oc_provider *p, const json_t *result)
 {
 	const char *version = NULL;
