@@ -129,7 +129,7 @@ static void check_secrets(struct reading *r, const struct config_scope *s, struc
 			       "the binding does not select the secret \"%s\"", b->config->secret_env.v[i].name);
 }
 
-static const char *const placeholders[] = { "number", "title", "work", "scope", "binding", NULL };
+static const char *const placeholders[] = { "number", "title", NULL };
 
 struct sampling {
 	struct reading *r;
@@ -137,7 +137,8 @@ struct sampling {
 	bool told, any;
 };
 
-/* What a placeholder may be filled with.  A run's input may bring others, so only a name that looks misspelt is wrong. */
+/* What a placeholder may be filled with.  A run's input may have any member, so only a name that looks misspelt is
+ * wrong. */
 static const char *sample(const char *name, size_t len, void *userdata)
 {
 	struct sampling *s = userdata;

@@ -6,7 +6,6 @@
 #include "text.h"
 
 #define BRANCH_MAX 200 /* a ref is a file below refs/heads, with a lock beside it while it is written */
-#define PART_MAX   60
 
 static size_t name_length(const char *s)
 {
@@ -92,22 +91,4 @@ const char *branch_name_check(const char *name)
 			break;
 	}
 	return why;
-}
-
-void branch_part(struct text *out, const char *value)
-{
-	static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
-	char part[PART_MAX + 1];
-	size_t n = 0;
-
-	for (const char *c = value; *c && n < PART_MAX; c++) {
-		bool plain = strchr(good, *c) != NULL;
-
-		/* One "-" for any number of others, dots too: neither ".." nor ".lock" can come of it. */
-		if (plain || (n && part[n - 1] != '-'))
-			part[n++] = plain ? *c : '-';
-	}
-	while (n && part[n - 1] == '-')
-		n--;
-	text_add(out, n ? part : "x", n ? n : 1);
 }

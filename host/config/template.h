@@ -16,7 +16,5 @@ const char *template_fill(struct text *out, const char *text, template_value val
                           size_t *len);
 /* May this be a branch: refs/heads/NAME by git's rules, and no option of a command?  NULL, or why not (static). */
 const char *branch_name_check(const char *name);
-/* Append `value` as it can be a part of a branch's name: what may not be in one becomes "-". */
-void branch_part(struct text *out, const char *value);
 
 #endif

@@ -142,6 +142,18 @@ def good():
     check(not missing, "every key of the schema is in a fixture (%d)" % len(seen), missing)
 
 
+def documented():
+    """The manual has every operation, every key and no operation that isn't there."""
+    with open(TREE + "/man/open-conduit-config.5") as f, open(TREE + "/man/open-conduit-policy.5") as g:
+        page, policies = f.read().replace("\\(dq", '"'), g.read().replace("\\(dq", '"')
+    there = set(SCHEMA["properties"]["scopes"]["items"]["properties"]["authorization"]["properties"]["operations"]["items"]["enum"])
+    named = set(re.findall(r"^\.It Li (@?github\.\S+|@github\S*)", page, re.M))
+    check(there == named and len(there) > 8, "manual: every operation and toolset", there ^ named)
+    keys = {k.split(".")[-1] for k in schema_keys(SCHEMA, ())} - {"*"}
+    missing = [k for k in keys if not re.search(r"\b%s\b" % k, page + policies)]
+    check(not missing and not re.search(r"\bnot_a_key\b", page + policies), "manual: every key of the schema (%d)" % len(keys), missing)
+
+
 def schema_keys(schema, path):
     for key, sub in schema.get("properties", {}).items():
         yield ".".join(path + (key,))
@@ -325,6 +337,7 @@ def json_text():
 def run():
     world()
     good()
+    documented()
     one_letter()
     twice()
     types()

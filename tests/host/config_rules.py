@@ -133,8 +133,8 @@ def rules(h):
         # operations and connections
         ("an operation that isn't authorised", put(*S, "authorization", "operations", ["github.git.credential"]), f0 + ".operations[0]", "sandbox_config", "authorise"),
         ("a toolset that is authorised in part", both(put(*S, "authorization", "operations", ["github.issue.get", "github.git.credential"]), put(*B, "operations", ["@github.author"])), f0 + ".operations[0]", "sandbox_config", "authorise"),
-        ("a misspelt operation", put(*B, "operations", ["github.isue.get"]), f0 + ".operations[0]", "sandbox_config", "github.issue.get"),
-        ("a misspelt toolset", put(*B, "operations", ["@github.autor"]), f0 + ".operations[0]", "sandbox_config", "@github.author"),
+        ("a misspelt operation", put(*B, "operations", ["github.issu.get"]), f0 + ".operations[0]", "sandbox_config", "github.issue.get"),
+        ("a misspelt toolset", put(*B, "operations", ["@github.authr"]), f0 + ".operations[0]", "sandbox_config", "@github.author"),
         ("no authorization", drop(*S, "authorization"), f0 + ".connection", "sandbox_config", "authorise"),
         ("operations without a connection", drop(*B, "connection"), f0 + ".connection", "sandbox_config", "connection"),
         ("no such connection", put(*B, "connection", "bto"), f0 + ".connection", "sandbox_config", '"bot"'),
@@ -180,7 +180,7 @@ def rules(h):
         ("two scopes", put("scopes", 1, "id", "web"), "scopes[1].id", "sandbox_config", "two scopes"),
         ("a name with a slash", put(*J, "name", "a/b"), f2 + ".name", "sandbox_config", "name"),
         ("a name that is too long", put(*J, "name", "a" * 65), f2 + ".name", "sandbox_config", "64 bytes"),
-        ("a provider that nobody uses", put("settings", "extensions", "dokcer", {}), "settings.extensions.dokcer", "sandbox_config", "docker"),
+        ("a provider that nobody uses", put("settings", "extensions", "dockr", {}), "settings.extensions.dockr", "sandbox_config", "docker"),
         # executors
         ("an executor that isn't there", put(*J, "executor", "shel"), f2 + ".executor", "sandbox_config", '"shell"'),
         ("shell: no command", put(*J, "config", {}), f2 + ".config.command", "sandbox_config", "command"),
@@ -199,7 +199,7 @@ def rules(h):
             ("", "empty"), ("a b", "space"), ("a..b", '".."'), ("-x", '"-"'), ("/x", "empty part"), ("x/", "empty part"), ("a//b", "empty part"),
             (".x", 'begins with "."'), ("a/.b", 'begins with "."'), ("x.lock", ".lock"), ("x.lock/y", ".lock"), ("x.", 'ends with "."'), ("a~1", "~"),
             ("a^", "^"), ("a:b", ":"), ("a?", "?"), ("a*", "*"), ("a[0]", "["), ("a\\b", "\\"), ("@", "git"), ("a@{1}", "brace"), ("a@{{1}}", "@{"), ("HEAD", "git's own"),
-            ("refs/heads/x", "git's own"), ("a\nb", "one line"), ("a\u007f{work}", "control"), ("x" * 201, "200"), ("{nubmer}", "write {number}"), ("{num}", "number"),
+            ("refs/heads/x", "git's own"), ("a\nb", "one line"), ("a\u007f{number}", "control"), ("x" * 201, "200"), ("{numbr}", "write {number}"), ("{num}", "number"),
             ("{", "brace"), ("}", "brace"), ("{}", "brace"), ("{Number}", "brace"), ("{number", "brace"), ("a{number}}", "brace"), ("{a b}", "brace"))],
         ("author: no name", put(*B, "config", "author", {"email": "a@b"}), f0 + ".config.author.name", "sandbox_config", "missing"),
         ("author: angles", put(*B, "config", "author", {"name": "A <x>", "email": "a@b"}), f0 + ".config.author.name", "sandbox_config", "<"),
@@ -336,10 +336,10 @@ def command(h):
         f.write('{"version": 1, "scopes": [], "\\u001b[31mscreen": 1, "a\\u202eb": 2}')
     r = oc("check", good)
     h.check(r.returncode == 1 and "\x1b" not in r.stdout and "\u202e" not in r.stdout and "screen" in r.stdout, "file: a key can't drive the terminal", r)
-    for args, status in ((("check", "a", "b"), 2), (("schema", "x"), 2), (("chekc",), 2), ((), 2), (("check", "--explian"), 2), (("check", "--help"), 0), (("--help",), 0)):
+    for args, status in ((("check", "a", "b"), 2), (("schema", "x"), 2), (("cheack",), 2), ((), 2), (("check", "--explian"), 2), (("check", "--help"), 0), (("--help",), 0)):
         r = oc(*args)
         h.check(r.returncode == status, "usage: %s" % " ".join(args), r)
-    r = oc("chekc")
+    r = oc("cheack")
     h.check('did you mean "check"' in r.stderr, "usage: a misspelt command", r)
     with open(h.HOME + "/.claude-elsewhere", "w"):
         pass
