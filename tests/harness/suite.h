@@ -17,6 +17,10 @@ void suite_rmdir(char *dir);
 /* Open descriptors of this process. */
 int suite_count_fds(void);
 
+/* End a forked child, in the middle of what its parent was doing.  With OC_TEST_LEAKS set by another program's end: what the
+ * parent had allocated would count as lost here. */
+_Noreturn void suite_exit(int status);
+
 /* Is there pidfd_open(2)?  Not under valgrind 3.19; says on stderr that `what` is not tried then. */
 bool suite_has_pidfd(const char *what);
 

@@ -11,6 +11,8 @@ seeded=$(mktemp -d)
 trap 'rm -rf "$seeded"' EXIT
 # Check forks for each test by default; a leak would then be reported as an early exit, without valgrind's own words.
 export CK_FORK=no
+# So is what a test's forked child leaves behind, when it ends in the middle of what its parent was doing.
+export OC_TEST_LEAKS=1
 # shellcheck disable=SC2054 # the commas are valgrind's
 wrapper=(valgrind --quiet --leak-check=full --show-leak-kinds=definite,indirect,possible --errors-for-leak-kinds=definite,indirect,possible
 	--error-exitcode=99 --track-origins=no --child-silent-after-fork=yes)
@@ -22,12 +24,6 @@ for name in "${all[@]}"; do
 	case $name in
 	guest | guest_hardening | guest_nest | guest_probes)
 		skip "valgrind: $name" 'what it tests is another program, static and hardened, which valgrind does not follow' ;;
-	plan | guard_memory)
-		skip "valgrind: $name" 'it tries each allocation, which takes minutes here and ends in Check itself; the sanitizers run it' ;;
-	resolve)
-		skip "valgrind: $name" 'its children mount in namespaces of their own, where valgrind fails; the sanitizers run it' ;;
-	migrate | store | store_damage | recover)
-		skip "valgrind: $name" 'its forked children end by _exit(), which counts as leaks here; the sanitizers run it' ;;
 	sweep)
 		skip "valgrind: $name" 'it needs pidfd_open(), which valgrind 3.19 does not know' ;;
 	*) names+=("$name") ;;

@@ -121,7 +121,7 @@ START_TEST(test_at_once)
 		if (child[i] == 0) {
 			oc_context *ctx = fixture_context(f.state);
 
-			_exit(oc_store_open(ctx, &store, NULL) < 0);
+			suite_exit(oc_store_open(ctx, &store, NULL) < 0);
 		}
 	}
 	for (i = 0; i < N; i++) {

@@ -56,6 +56,7 @@ static bool probed(const oc_plan *plan, const char *id, int kind, const char *fi
 START_TEST(test_build)
 {
 	oc_plan *plan, *again = NULL;
+	bool same = false;
 	char path[400];
 
 	fixture_open(&f);
@@ -74,9 +75,15 @@ START_TEST(test_build)
 	OK(oc_plan_load(oc_plan_json(plan), strlen(oc_plan_json(plan)), &again, &err));
 	ck_assert_str_eq(oc_plan_digest(plan), oc_plan_digest(again));
 	oc_plan_free(again);
-	again = fixture_plan(&f, RUN);
-	ck_assert_str_eq(oc_plan_json(plan), oc_plan_json(again));
-	oc_plan_free(again);
+	/* The same again, once nobody opens or closes a socket meanwhile: the probes name those that listen on this machine. */
+	for (int i = 0; i < 20 && !same; i++) {
+		oc_plan_free(plan);
+		plan = fixture_plan(&f, RUN);
+		again = fixture_plan(&f, RUN);
+		same = strcmp(oc_plan_json(plan), oc_plan_json(again)) == 0;
+		oc_plan_free(again);
+	}
+	ck_assert(same);
 	oc_plan_free(plan);
 	fixture_close(&f);
 }

@@ -117,14 +117,14 @@ static void write_to(const char *path, const char *text)
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
 
 	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		_exit(77);
+		suite_exit(77);
 	close(fd);
 }
 
 static void bind_or_skip(const char *from, const char *to)
 {
 	if (mount(from, to, NULL, MS_BIND, NULL) != 0)
-		_exit(77);
+		suite_exit(77);
 }
 
 static int exit_of(int (*fn)(struct world *w), struct world *w)
@@ -137,15 +137,15 @@ static int exit_of(int (*fn)(struct world *w), struct world *w)
 
 	if (pid == 0) {
 		if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
-			_exit(77);
+			suite_exit(77);
 		write_to("/proc/self/setgroups", "deny");
 		snprintf(map, sizeof(map), "%u %u 1", uid, uid);
 		write_to("/proc/self/uid_map", map);
 		snprintf(map, sizeof(map), "%u %u 1", gid, gid);
 		write_to("/proc/self/gid_map", map);
 		if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
-			_exit(77);
-		_exit(fn(w));
+			suite_exit(77);
+		suite_exit(fn(w));
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 255;

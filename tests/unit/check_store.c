@@ -425,7 +425,7 @@ START_TEST(test_two_stores)
 
 		snprintf(path, sizeof(path), "%s/state.db", f.state);
 		sqlite3_open(path, &db);
-		_exit(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_BUSY ? 0 : 1);
+		suite_exit(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_BUSY ? 0 : 1);
 	}
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_eq(status, 0);

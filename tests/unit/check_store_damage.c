@@ -208,16 +208,16 @@ START_TEST(test_torn_log)
 		oc_context *ctx = fixture_context(f.state);
 
 		if (oc_store_open(ctx, &store, NULL) < 0)
-			_exit(1);
+			suite_exit(1);
 		plan = fixture_plan(&f, "runaaaaa");
 		if (oc_plan_pin(plan, store, NULL) < 0)
-			_exit(2);
+			suite_exit(2);
 		oc_plan_free(plan);
 		plan = fixture_plan(&f, "runbbbbb");
 		if (oc_plan_pin(plan, store, NULL) < 0)
-			_exit(3);
+			suite_exit(3);
 		oc_plan_free(plan);
-		_exit(0);
+		suite_exit(0);
 	}
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_eq(status, 0);
@@ -259,11 +259,11 @@ START_TEST(test_processes)
 			if (oc_store_open(ctx, &store, NULL) < 0 ||
 			    oc_plan_pin(fixture_plan(&f, run), store, NULL) < 0 ||
 			    oc_store_attempt(store, run, &n, NULL) < 0)
-				_exit(1);
+				suite_exit(1);
 			snprintf(same, sizeof(same), "argument%d", i);
 			f.argv[2] = same;
 			i = oc_plan_pin(fixture_plan(&f, "samesame"), store, NULL);
-			_exit(i == 0 ? 10 : i == OC_EEXISTS ? 20 : 2);
+			suite_exit(i == 0 ? 10 : i == OC_EEXISTS ? 20 : 2);
 		}
 	}
 	for (i = 0; i < N; i++) {
