@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/time.h"
+#include "base/utf8.h"
 #include "store/sql.h"
 
 #define LIST_MAX  100000

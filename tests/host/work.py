@@ -222,6 +222,20 @@ def wait_for(what, seconds):
     return what()
 
 
+def interrupted(w):
+    """What was committed before ^C is saved like anything else."""
+    argv = [BUILD + "/host/open-conduit", "run", "web/plain", "--work", "int", "--input",
+            json.dumps({"do": COMMIT % ("i", "i") + "; touch started; sleep 100", "long": "x" * 70000})]
+    p = subprocess.Popen(argv, env=w.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: os.path.exists(w.work("int").get("workspace", "") + "/started"), 60)
+    p.send_signal(signal.SIGINT)
+    said = p.communicate(timeout=60)[1]
+    work = w.work("int")
+    ok(p.returncode == 128 + signal.SIGINT and w.messages(head(work)) == ["i", "one"], "interrupted: its commits are saved", (p.returncode, said))
+    ok('"long" can\'t be a variable' in said, "a member that is too long for a variable is said to be in the file", said)
+    ok(w.oc("work", "finish", "int").returncode == 0, "interrupted: then it is finished")
+
+
 def detached(w):
     p = w.turn("cat; sleep 1; " + COMMIT % ("d", "d"), "det", "plain", flags=["--detach"])
     run = p.stdout.strip()
@@ -289,6 +303,8 @@ def protected(w):
     for binding in ("boxed",):
         p = w.turn("true", "one", binding)
         ok(p.returncode == 125 and "sandbox_workspace" in p.stderr, "protected: a .git that was swapped is not run in", p.stderr)
+    p = w.oc("work", "exec", "one", "--", "true")
+    ok(p.returncode == 125 and "sandbox_workspace" in p.stderr, "protected: by no unsandboxed command either", p.stderr)
     shutil.rmtree(one["workspace"] + "/.git")
     os.rename(w.home + "/git-before", one["workspace"] + "/.git")
     p = w.turn("true", "one", "boxed")
@@ -411,19 +427,25 @@ def killed_own(w):
            "own, killed at %s: the next command finishes it" % point, (said.stdout + said.stderr, w.left()))
 
 
-def main():
+def part(name):
+    """Each in a world of its own: what one leaves is no other's."""
     w = Works()
     try:
-        parts = sys.argv[1:] or ["life", "boxed", "refusals", "own", "secrets", "busy", "detached", "clones", "protected", "conflicts", "killed", "killed_own"]
-        for part in parts:
-            if part == "life":
-                life(w, "job", "acme/web#1")
-            elif part == "boxed":
-                life(w, "boxed", "issue-1")
-            else:
-                globals()[part](w)
+        if name == "life":
+            life(w, "job", "acme/web#1")
+        elif name == "boxed":
+            life(w, "boxed", "issue-1")
+        else:
+            globals()[name](w)
     finally:
         w.close()
+
+
+def main():
+    every = ["killed", "protected", "boxed", "life", "refusals", "own", "secrets", "busy", "interrupted", "detached", "clones", "conflicts",
+             "killed_own"]
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(part, sys.argv[1:] or every))
     finish()
 
 
