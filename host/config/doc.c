@@ -37,9 +37,11 @@ static int peek(const struct parsing *p)
 
 static int skip_space(struct parsing *p)
 {
-	while (p->at < p->len && strchr(" \t\n\r", p->text[p->at]))
+	int c;
+
+	while ((c = peek(p)) == ' ' || c == '\t' || c == '\n' || c == '\r')
 		p->at++;
-	return peek(p);
+	return c;
 }
 
 static struct node *new_node(struct parsing *p, enum node_type type)
