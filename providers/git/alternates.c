@@ -85,8 +85,8 @@ static int load(struct checkout *c, const char *dir, int depth, struct refusal *
 	if (fd < 0)
 		return refuse_gone(c, c->common, dir, r);
 	if (c->nobjects == OBJECT_DIRS)
-		return refuse(r, "sandbox_workspace", c->path, "git repack -a -d",
-		              "%s borrows objects from too many repositories", c->path);
+		return checkout_refuse(c, r, "repack -a -d", "borrows objects from more than %d repositories",
+		                       OBJECT_DIRS);
 	c->objects[c->nobjects] = strdup(dir);
 	if (!c->objects[c->nobjects])
 		return no_memory(r);

@@ -33,6 +33,19 @@ int checkout_note(struct checkout *c, struct refusal *r, const char *fmt, ...)
 	return rc;
 }
 
+int checkout_refuse(const struct checkout *c, struct refusal *r, const char *command, const char *fmt, ...)
+{
+	cleanup_free char *word = quoted(c->path), *fix = word ? format("git -C %s %s", word, command) : NULL;
+	cleanup_free char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	return fix && text ? refuse(r, "sandbox_workspace", c->path, fix, "%s %s", c->path, text) : no_memory(r);
+}
+
 static int refuse_kind(struct refusal *r, const char *path, const char *command, const char *fmt, const char *more)
 {
 	cleanup_free char *word = quoted(path), *fix = word ? format(command, word) : NULL;
@@ -91,8 +104,7 @@ static int refuse_plain(const char *path, struct refusal *r)
 			              "%s is not the top of a repository but lies in the one at %s", path, at);
 		}
 	}
-	return refuse_kind(r, path, "git -C %s init, and commit; or name the directory of a repository",
-	                   "is not a git repository%s", "");
+	return refuse_kind(r, path, "git -C %s init", "is not a git repository%s", "");
 }
 
 static int find_gitdir(struct checkout *c, struct refusal *r)
@@ -106,7 +118,7 @@ static int find_gitdir(struct checkout *c, struct refusal *r)
 	} else if (is(c->path, ".git", S_IFREG)) {
 		c->gitdir = follow(dot, "gitdir: ", c->path);
 		if (!c->gitdir)
-			return refuse_kind(r, c->path, "git -C %s worktree repair; or make the checkout anew",
+			return refuse_kind(r, c->path, "git -C %s worktree repair",
 			                   "has a .git file that leads nowhere%s", "");
 	} else if (is_gitdir(c->path)) {
 		c->gitdir = strdup(c->path);
@@ -117,8 +129,7 @@ static int find_gitdir(struct checkout *c, struct refusal *r)
 	if (!c->gitdir)
 		return refuse_errno(r, dot, "the repository can't be found");
 	if (!is_gitdir(c->gitdir))
-		return refuse_kind(r, c->path, "git -C %s init; or make the checkout anew",
-		                   "has a git directory that is none (%s)", c->gitdir);
+		return refuse_kind(r, c->path, "git -C %s init", "has a git directory that is none (%s)", c->gitdir);
 	return 0;
 }
 
@@ -134,7 +145,7 @@ static int find_common(struct checkout *c, struct refusal *r)
 	}
 	c->common = follow(file, "", c->gitdir);
 	if (!c->common || !is_gitdir(c->common))
-		return refuse_kind(r, c->path, "git -C %s worktree repair; or make the checkout anew",
+		return refuse_kind(r, c->path, "git -C %s worktree repair",
 		                   "is a linked worktree whose repository is gone%s", "");
 	c->linked = strcmp(c->common, c->gitdir) != 0;
 	return 0;
@@ -173,7 +184,7 @@ int checkout_open(struct checkout *c, const char *path, struct refusal *r)
 		               ? refuse_kind(r, path, "git clone URL %s", "is not there%s", "")
 		               : refuse_errno(r, path, "the checkout can't be looked at");
 	if (stat(c->path, &st) < 0 || !S_ISDIR(st.st_mode))
-		return refuse_kind(r, path, "name the directory that holds %s", "is no directory%s", "");
+		return refuse_kind(r, path, "name the directory that holds it, not %s", "is no directory%s", "");
 	if (find_gitdir(c, r) || find_common(c, r))
 		return -1;
 	if (check_owner(c->path, r) || check_owner(c->gitdir, r) || check_owner(c->common, r))

@@ -30,6 +30,9 @@ int checkout_open(struct checkout *c, const char *path, struct refusal *r);
 /* Its configuration with the operator's own, from the files where git has them (config.c). */
 int checkout_configure(struct checkout *c, struct refusal *r);
 void checkout_close(struct checkout *c);
+/* sandbox_workspace, with "git -C <its path> <command>" for a fix. */
+int checkout_refuse(const struct checkout *c, struct refusal *r, const char *command, const char *fmt, ...)
+        GIT_PRINTF(4, 5);
 int checkout_note(struct checkout *c, struct refusal *r, const char *fmt, ...) GIT_PRINTF(3, 4);
 
 /* The objects directories of common, with those it borrows from. */

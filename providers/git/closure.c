@@ -6,11 +6,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <git2/sys/odb_backend.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "odb.h"
 #include "verify.h"
 
 #define OBJECTS_MAX (50u << 20)
@@ -34,28 +34,13 @@ static int load_shallow(struct closure *k, const struct checkout *c, struct refu
 	return 0;
 }
 
-static int add_dir(struct closure *k, const char *dir)
-{
-	git_odb_backend *packs = NULL, *loose = NULL;
-
-	if (git_odb_backend_pack(&packs, dir) < 0 || git_odb_add_alternate(k->odb, packs, 2) < 0)
-		return -1;
-	if (git_odb_backend_loose(&loose, dir, -1, 0, 0, 0) < 0 || git_odb_add_alternate(k->odb, loose, 1) < 0)
-		return -1;
-	return 0;
-}
-
 int closure_open(struct closure *k, const struct checkout *c, struct refusal *r)
 {
 	*k = (struct closure){ 0 };
 	oids_init(&k->set, OBJECTS_MAX);
-	if (git_odb_new(&k->odb) < 0)
-		return no_memory(r);
-	for (size_t i = 0; i < c->nobjects; i++)
-		if (add_dir(k, c->objects[i]) < 0)
-			return refuse(r, "sandbox_workspace", c->objects[i], "git fsck",
-			              "the objects in %s can't be opened: %s", c->objects[i],
-			              git_error_last() ? git_error_last()->message : "unknown");
+	if (odb_open(&k->odb, c->objects, c->nobjects) < 0)
+		return checkout_refuse(c, r, "fsck --full", "has objects that can't be opened: %s",
+		                       git_error_last() ? git_error_last()->message : "unknown");
 	return load_shallow(k, c, r);
 }
 
@@ -211,7 +196,7 @@ int closure_add(struct closure *k, const git_oid *id, struct refusal *r)
 	if (rc > 0 && forget_walk(k) < 0)
 		rc = -ENOMEM;
 	if (rc == -E2BIG)
-		return refuse(r, "sandbox_workspace", "objects", "use a smaller clone: git clone --single-branch",
+		return refuse(r, "sandbox_workspace", "objects", "git clone --single-branch, and name that one",
 		              "the checkout has more than %u objects", OBJECTS_MAX);
 	return rc < 0 ? no_memory(r) : rc;
 }

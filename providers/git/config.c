@@ -14,10 +14,9 @@
 static int refuse_config(struct checkout *c, struct refusal *r)
 {
 	const git_error *e = git_error_last();
-	cleanup_free char *word = quoted(c->path), *fix = word ? format("git -C %s config --list", word) : NULL;
 
-	return refuse(r, "sandbox_workspace", c->path, fix, "git's configuration for %s can't be read: %s", c->path,
-	              e && e->message ? e->message : "unknown");
+	return checkout_refuse(c, r, "config --list", "has a configuration that can't be read: %s",
+	                       e && e->message ? e->message : "unknown");
 }
 
 static int refuse_format(struct checkout *c, const char *fix, const char *what, const char *value, struct refusal *r)
@@ -55,7 +54,15 @@ static int on_extension(const git_config_entry *e, void *payload)
 		return !strcasecmp(value, "files") ? 0
 		                                   : refuse_format(x->c, "git -C %s refs migrate --ref-format=files",
 		                                                   "its references are kept as ", value, x->r);
-	return refuse_format(x->c, "use a fresh clone of it: git clone %s", "it has the extension ", name, x->r);
+	return refuse_format(x->c, "git clone --bare %s a-fresh-clone", "it has the extension ", name, x->r);
+}
+
+static int on_promisor(const git_config_entry *e, void *payload)
+{
+	struct checkout *c = payload;
+
+	c->partial = c->partial || !e->value || strcasecmp(e->value, "false") != 0;
+	return 0;
 }
 
 /* The repository's own file first, alone: whether it can be opened at all. */
@@ -73,9 +80,11 @@ static int check_format(struct checkout *c, struct refusal *r)
 	if (git_config_open_ondisk(&config, path) < 0)
 		return refuse_config(c, r);
 	if (git_config_get_int32(&version, config, "core.repositoryformatversion") == 0 && (version < 0 || version > 1))
-		rc = refuse_format(c, "use a fresh clone of it: git clone %s", "its version is unknown", "", r);
+		rc = refuse_format(c, "git clone --bare %s a-fresh-clone", "its version is unknown", "", r);
 	if (!rc && git_config_foreach_match(config, "^extensions\\.", on_extension, &x) < 0 && !r->reason)
 		rc = refuse_config(c, r);
+	if (!rc)
+		(void)git_config_foreach_match(config, "^remote\\..*\\.promisor$", on_promisor, c);
 	git_config_free(config);
 	return rc || r->reason ? -1 : 0;
 }
@@ -228,14 +237,23 @@ static int take_origin(struct checkout *c, git_config *config, struct refusal *r
 	}
 }
 
+/* What "~/" in a path of the configuration is; nowhere, but while that is read. */
+static bool set_home(const char *home)
+{
+	return git_libgit2_opts(GIT_OPT_SET_SEARCH_PATH, GIT_CONFIG_LEVEL_GLOBAL, home) == 0;
+}
+
 int checkout_configure(struct checkout *c, struct refusal *r)
 {
+	const char *home = getenv("HOME");
 	git_repository *repo = NULL;
 	git_config *config = NULL;
 	int value = 0, rc = check_format(c, r);
 
 	if (rc)
 		return rc;
+	if (home && *home && !set_home(home))
+		return no_memory(r);
 	/* Only for the conditions of includes, which ask where the repository is. */
 	if (git_repository_open_ext(&repo, c->path, GIT_REPOSITORY_OPEN_NO_SEARCH, NULL) < 0 ||
 	    git_config_new(&config) < 0)
@@ -251,5 +269,5 @@ int checkout_configure(struct checkout *c, struct refusal *r)
 	}
 	git_config_free(config);
 	git_repository_free(repo);
-	return rc;
+	return set_home("/nonexistent") ? rc : no_memory(r);
 }

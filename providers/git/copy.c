@@ -66,6 +66,7 @@ struct copying {
 	struct closure *k;
 	int from, to; /* objects directories */
 	const char *from_path;
+	const struct checkout *c;
 	struct refusal *r;
 };
 
@@ -169,8 +170,8 @@ static int copy_pack(struct copying *x, int from, int to, const char *name)
 	if (rc < 0)
 		return errno == ENOENT ? 0 : refuse_errno(x->r, name, "a pack can't be read");
 	if (rc > 0)
-		return refuse(x->r, "sandbox_workspace", x->from_path, "git repack -a -d", "the pack %s in %s %s", name,
-		              x->from_path, why);
+		return checkout_refuse(x->c, x->r, "repack -a -d", "has a pack (%s in %s) that %s", name, x->from_path,
+		                       why);
 	for (uint32_t i = 0; i < m.n; i++) {
 		pack_map_id(&m, i, &id);
 		fresh += wanted(x->k, &id);
@@ -179,7 +180,7 @@ static int copy_pack(struct copying *x, int from, int to, const char *name)
 	if (fresh && !foreign)
 		rc = copy_whole(x, from, to, name, &m);
 	else if (fresh)
-		rc = repack(x->k, &m, to, x->r);
+		rc = repack(x->k, x->c, &m, to, x->r);
 	pack_map_close(&m);
 	return rc;
 }
@@ -220,8 +221,7 @@ static int list_packs(struct copying *x, int dir, struct found **out, size_t *n)
 			rc = more ? 0 : no_memory(x->r);
 		}
 		if (!rc && *n == PACKS_MAX)
-			rc = refuse(x->r, "sandbox_workspace", x->from_path, "git gc", "%s holds more than %u packs",
-			            x->from_path, PACKS_MAX);
+			rc = checkout_refuse(x->c, x->r, "gc", "has more than %u packs", PACKS_MAX);
 		if (rc)
 			break;
 		(*out)[*n] = (struct found){ strndup(e->d_name, len - 4),
@@ -280,7 +280,7 @@ int copy_objects(struct closure *k, const struct checkout *c, const char *object
 		return refuse_errno(r, objects, "the workspace can't be written");
 	for (size_t i = 0; i < c->nobjects; i++) {
 		cleanup_fd int from = open(c->objects[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		struct copying x = { k, from, to, c->objects[i], r };
+		struct copying x = { k, from, to, c->objects[i], c, r };
 
 		if (from < 0)
 			return refuse_errno(r, c->objects[i], "the objects of the checkout can't be read");

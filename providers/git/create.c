@@ -135,7 +135,7 @@ static int check_branch(const struct creating *a, struct refusal *r)
 {
 	if (branch_valid(a->branch))
 		return 0;
-	return refuse(r, "sandbox_workspace", a->branch,
+	return refuse(r, "sandbox_workspace", *a->branch ? a->branch : "branch",
 	              "git check-ref-format --branch NAME, of letters, digits, and ./_-",
 	              "\"%s\" can't be the name of a Work's branch", a->branch);
 }

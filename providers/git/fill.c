@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fill.h"
 
+#include <errno.h>
+#include <git2/sys/repository.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "odb.h"
 
 #define ATTRIBUTES_MAX (1u << 20)
 
 static int failed(struct refusal *r, const struct checkout *c)
 {
 	const git_error *e = git_error_last();
-	cleanup_free char *word = quoted(c->path);
-	cleanup_free char *fix = word ? format("git -C %s fsck --full; look for free space", word) : NULL;
+	const char *why = e && e->message ? e->message : "unknown";
 
-	return refuse(r, "sandbox_workspace", c->path, fix,
-	              "the files of the commit can't be written to the workspace: %s",
-	              e && e->message ? e->message : "unknown");
+	/* The one thing libgit2 says only in words. */
+	if (strstr(why, strerror(ENOSPC)) || strstr(why, strerror(EDQUOT)))
+		return refuse(r, "workspace_conflict", c->path,
+		              "free some space or inodes where the state is, then try again",
+		              "the files of the commit can't be written to the workspace: %s", why);
+	return checkout_refuse(c, r, "fsck --full", "has a commit whose files can't be written to the workspace: %s",
+	                       why);
 }
 
 static bool names_lfs(git_repository *repo, const git_index_entry *e)
@@ -58,14 +65,20 @@ static int note_kinds(struct checkout *c, git_repository *repo, struct refusal *
 int fill_worktree(struct checkout *c, const char *root, const git_oid *commit, struct refusal *r)
 {
 	git_checkout_options options = GIT_CHECKOUT_OPTIONS_INIT;
+	cleanup_free char *objects = format("%s/.git/objects", root);
 	git_repository *repo = NULL;
 	git_object *object = NULL;
+	git_odb *odb = NULL;
 	int rc = 0;
+
+	if (!objects)
+		return no_memory(r);
 
 	options.checkout_strategy = GIT_CHECKOUT_FORCE | GIT_CHECKOUT_DONT_REMOVE_EXISTING;
 	options.disable_filters = 1;
 	options.dir_mode = 0755;
 	if (git_repository_open_ext(&repo, root, GIT_REPOSITORY_OPEN_NO_SEARCH, NULL) < 0 ||
+	    odb_open(&odb, &objects, 1) < 0 || git_repository_set_odb(repo, odb) < 0 ||
 	    git_object_lookup(&object, repo, commit, GIT_OBJECT_COMMIT) < 0 ||
 	    git_checkout_tree(repo, object, &options) < 0)
 		rc = failed(r, c);
@@ -73,5 +86,6 @@ int fill_worktree(struct checkout *c, const char *root, const git_oid *commit, s
 		rc = note_kinds(c, repo, r);
 	git_object_free(object);
 	git_repository_free(repo);
+	git_odb_free(odb);
 	return rc;
 }

@@ -28,6 +28,7 @@ struct entry {
 
 struct repacking {
 	struct closure *k;
+	const struct checkout *c;
 	const struct pack_map *m;
 	struct entry *v; /* by old */
 	uint32_t n, kept;
@@ -118,15 +119,13 @@ static int load(struct repacking *x)
 		value = oids_get(&x->k->set, &e->id);
 		e->wanted = value != OIDS_NONE && !(value & (CLOSURE_PART | CLOSURE_COPIED));
 		if (!e->old)
-			return refuse(x->r, "sandbox_workspace", "pack", "git fsck",
-			              "a pack of the checkout is cut off");
+			return checkout_refuse(x->c, x->r, "fsck --full", "has a pack that is cut off");
 	}
 	qsort(x->v, x->n, sizeof(*x->v), by_old);
 	for (uint32_t i = 0; i < m->n; i++) {
 		x->v[i].end = i + 1 < m->n ? x->v[i + 1].old : m->pack_len - 20;
 		if (x->v[i].end <= x->v[i].old)
-			return refuse(x->r, "sandbox_workspace", "pack", "git fsck",
-			              "two objects of a pack lie at one place");
+			return checkout_refuse(x->c, x->r, "fsck --full", "has a pack with two objects at one place");
 	}
 	return 0;
 }
@@ -227,7 +226,7 @@ static int put_entry(struct repacking *x, struct entry *e)
 	struct head h;
 
 	if (!read_head(x, e, &h))
-		return refuse(x->r, "sandbox_workspace", "pack", "git fsck", "a pack of the checkout is corrupt");
+		return checkout_refuse(x->c, x->r, "fsck --full", "has a pack that is corrupt");
 	e->new = x->size;
 	e->crc = pack_map_crc(x->m, e->at);
 	if (h.type == OFS_DELTA) {
@@ -331,8 +330,8 @@ static int write_loose(struct repacking *x, git_odb_backend *loose, const git_oi
 		                  git_odb_object_type(object));
 	git_odb_object_free(object);
 	if (rc < 0)
-		return refuse(x->r, "workspace_conflict", "objects", "git fsck", "an object can't be copied: %s",
-		              git_error_last() ? git_error_last()->message : "unknown");
+		return checkout_refuse(x->c, x->r, "fsck --full", "has an object that can't be copied: %s",
+		                       git_error_last() ? git_error_last()->message : "unknown");
 	return oids_put(&x->k->set, id, oids_get(&x->k->set, id) | CLOSURE_COPIED) < 0 ? no_memory(x->r) : 0;
 }
 
@@ -384,9 +383,9 @@ static int write_all_of(struct repacking *x, int to)
 	return 0;
 }
 
-int repack(struct closure *k, const struct pack_map *m, int to, struct refusal *r)
+int repack(struct closure *k, const struct checkout *c, const struct pack_map *m, int to, struct refusal *r)
 {
-	struct repacking x = { .k = k, .m = m, .fd = -1, .r = r };
+	struct repacking x = { .k = k, .c = c, .m = m, .fd = -1, .r = r };
 	int rc;
 
 	mbedtls_md_init(&x.sum);

@@ -8,6 +8,6 @@
 
 /* Into the directory of packs `to` as a pack of its own; entries that are differences to what is left out as files of
  * their own.  Each is then marked as copied.  0, or refused. */
-int repack(struct closure *k, const struct pack_map *m, int to, struct refusal *r);
+int repack(struct closure *k, const struct checkout *c, const struct pack_map *m, int to, struct refusal *r);
 
 #endif

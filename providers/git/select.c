@@ -39,27 +39,21 @@ bool branch_valid(const char *branch)
 
 static int refuse_missing(struct closure *k, const struct checkout *c, const char *what, struct refusal *r)
 {
-	cleanup_free char *word = quoted(c->path), *fix = NULL;
+	cleanup_free char *refetch = NULL;
 	char hex[GIT_OID_HEXSZ + 1];
 
-	if (!word)
-		return no_memory(r);
 	(void)git_oid_tostr(hex, sizeof(hex), &k->missing);
-	if (k->beyond) {
-		fix = format("git -C %s fetch --unshallow", word);
-		return refuse(r, "sandbox_workspace", c->path, fix,
-		              "%s is a shallow clone: %s needs history that was never fetched (%s)", c->path, what,
-		              hex);
-	}
-	if (c->partial) {
-		fix = format("git -C %s fetch --refetch --no-filter %s", word, c->remote);
-		return refuse(r, "sandbox_workspace", c->path, fix,
-		              "%s is a partial clone: %s needs the object %s, which was never fetched", c->path, what,
-		              hex);
-	}
-	fix = format("git -C %s fsck --full; then fetch what it names, or clone anew", word);
-	return refuse(r, "sandbox_workspace", c->path, fix, "%s is damaged: the object %s, which %s needs, %s", c->path,
-	              hex, what, k->why);
+	if (k->beyond)
+		return checkout_refuse(c, r, "fetch --unshallow",
+		                       "is a shallow clone: %s needs history that was never fetched (%s)", what, hex);
+	if (!c->partial)
+		return checkout_refuse(c, r, "fsck --full", "is damaged: the object %s, which %s needs, %s", hex, what,
+		                       k->why);
+	refetch = format("fetch --refetch --no-filter %s", c->remote);
+	if (!refetch)
+		return no_memory(r);
+	return checkout_refuse(c, r, refetch, "is a partial clone: %s needs the object %s, which was never fetched",
+	                       what, hex);
 }
 
 static int load_head(struct selection *s, const struct checkout *c, git_oid *id, bool *detached, struct refusal *r)
@@ -81,8 +75,8 @@ static int load_head(struct selection *s, const struct checkout *c, git_oid *id,
 	if (read_small(dir, "HEAD", 4096, &text) < 0)
 		return refuse_errno(r, c->gitdir, "its HEAD can't be read");
 	if (ref_parse(text.data, text.len, id, &s->head) < 0)
-		return refuse(r, "sandbox_workspace", c->path, "git checkout a branch",
-		              "the HEAD of %s names neither a branch nor a commit", c->path);
+		return checkout_refuse(c, r, "symbolic-ref HEAD refs/heads/main",
+		                       "has a HEAD that names neither a branch nor a commit");
 	*detached = !s->head;
 	return 0;
 }
@@ -129,7 +123,7 @@ static int find_base(struct selection *s, const struct checkout *c, const char *
 		if (ref && refs_resolve(&s->refs, ref, id) == 0)
 			return 0;
 	}
-	return refuse(r, "sandbox_workspace", base, fix,
+	return refuse(r, "sandbox_workspace", *base ? base : "base", fix,
 	              "%s has no branch, tag or reference \"%s\", and that is no commit's id", c->path, base);
 }
 
@@ -142,9 +136,7 @@ static int load_refs(struct selection *s, struct checkout *c, struct refusal *r)
 		return refuse_errno(r, c->common, "the repository can't be opened");
 	rc = refs_load(dir, REFS_MAX, &s->refs);
 	if (rc == -E2BIG)
-		return refuse(r, "sandbox_workspace", c->path,
-		              "git pack-refs --all --prune, and delete what is not needed",
-		              "%s has more than %u references", c->path, REFS_MAX);
+		return checkout_refuse(c, r, "for-each-ref", "has more than %u references", REFS_MAX);
 	if (rc < 0)
 		return errno = -rc, refuse_errno(r, c->common, "its references can't be read");
 	for (size_t i = 0; i < s->refs.nbad; i++)
