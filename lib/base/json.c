@@ -160,6 +160,9 @@ int oc_json_parse(const char *text, size_t len, size_t max, const char *what, js
 		return oc_fail(err, OC_ELIMIT, 0, "%s: longer than %zu bytes", what, max);
 	if (!oc_utf8_valid(text, len))
 		return oc_fail(err, OC_EPROTO, 0, "%s: not UTF-8", what);
+	/* jansson takes one after a number for the end of the text. */
+	if (len && memchr(text, 0, len))
+		return oc_fail(err, OC_EPROTO, 0, "%s: a NUL byte", what);
 	if (scan(&s) < 0)
 		return scan_refuse(&s, what, err);
 	json = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &e);

@@ -51,6 +51,10 @@ START_TEST(test_strict)
 	ck_assert_int_eq(parse(deep + 1, &json, NULL), 0);
 	json_decref(json);
 	ck_assert_int_eq(oc_json_parse("[1]", 3, 2, "test", &json, NULL), OC_ELIMIT);
+	/* What a NUL byte hides is not out of the world; after a number jansson would take it for the end. */
+	ck_assert_int_eq(oc_json_parse("1\0", 2, 9, "test", &json, NULL), OC_EPROTO);
+	ck_assert_int_eq(oc_json_parse("[1]\0 x", 6, 9, "test", &json, NULL), OC_EPROTO);
+	ck_assert_int_eq(oc_json_parse("[1]\0", 4, 9, "test", &json, NULL), OC_EPROTO);
 }
 END_TEST
 
