@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where a binding runs: at most one of sandbox, container and machine, with a policy that the library accepts. */
-#include <jansson.h>
 #include <openconduit/openconduit.h>
 #include <string.h>
 
@@ -30,24 +29,42 @@ static void check_provider(struct reading *r, const struct config_binding *b, si
 		bad(r, field, at(r, "write \"%s\"", near), "there is no provider \"%s\"", p->provider);
 }
 
-static void texts_of(struct reading *r, const json_t *list, struct config_texts *out)
+const struct node *policy_normal(struct reading *r, const char *kind, const char *text, const char *field)
 {
-	const json_t *item;
-	size_t i;
+	oc_policy *policy = NULL;
+	oc_error *err = NULL;
+	struct doc doc;
 
-	out->v = arena_get(r->arena, (json_array_size(list) + 1) * sizeof(*out->v));
-	json_array_foreach(list, i, item) if (out->v && json_is_string(item)) out->v[out->n++] =
-	        arena_text(r->arena, json_string_value(item));
+	if (oc_policy_parse(kind, text, strlen(text), &policy, &err) < 0) {
+		if (field)
+			bad_errors(r, field, true, err);
+		oc_error_free(err);
+		return NULL;
+	}
+	if (doc_parse(&doc, r->arena, oc_policy_json(policy), strlen(oc_policy_json(policy))) < 0)
+		r->arena->failed = true;
+	oc_policy_free(policy);
+	return doc.root;
+}
+
+struct config_texts policy_list(struct reading *r, const struct node *normal, const char *path)
+{
+	const struct node *list = doc_find(normal, &path);
+	bool there = list && !*path && list->type == NODE_LIST;
+	struct config_texts out = { .v = arena_get(r->arena, ((there ? list->n : 0) + 1) * sizeof(*out.v)) };
+
+	for (const struct node *c = there ? list->child : NULL; c && out.v; c = c->next)
+		out.v[out.n++] = c->text;
+	return out;
 }
 
 /* What the executor can't do without, where the policy alone tells that it isn't granted. */
-static void check_toolbelt(struct reading *r, const struct config_binding *b, const json_t *normal)
+static void check_toolbelt(struct reading *r, const struct config_binding *b, const struct node *normal)
 {
-	struct config_texts sockets = { 0 };
+	struct config_texts sockets = policy_list(r, normal, "sockets");
 
 	if (!b->requires || !b->requires->toolbelt)
 		return;
-	texts_of(r, json_object_get(normal, "sockets"), &sockets);
 	if (sockets.v && !texts_have(&sockets, "{toolbelt}"))
 		bad_as(r,
 		       &(struct bad){ .field = at(r, "%s.sandbox.config.sockets", b->field),
@@ -59,31 +76,22 @@ static void check_toolbelt(struct reading *r, const struct config_binding *b, co
 
 static void check_policy(struct reading *r, struct config_binding *b, const char *kind, const char *text)
 {
-	const char *field = at(r, "%s.%s.config", b->field, kind);
 	bool claude = !strcmp(kind, "sandbox") && b->executor && !strcmp(b->executor, "claude-code");
-	struct config_texts write = { 0 };
-	oc_policy *policy = NULL;
-	oc_error *err = NULL;
-	json_t *normal;
+	const char *field = at(r, "%s.%s.config", b->field, kind);
+	const struct node *normal = policy_normal(r, kind, text, field);
+	struct config_texts write;
 
-	if (oc_policy_parse(kind, text, strlen(text), &policy, &err) < 0) {
-		bad_errors(r, field, true, err);
-		oc_error_free(err);
+	if (!normal) {
 		if (claude) /* as far as that goes without what is granted */
 			check_claude(r, b, NULL);
 		return;
 	}
-	normal = json_loads(oc_policy_json(policy), 0, NULL);
-	if (!normal)
-		r->arena->failed = true;
-	texts_of(r, json_object_get(normal, "write"), &write);
+	write = policy_list(r, normal, "write");
 	check_rules(r, field, normal);
 	if (!strcmp(kind, "sandbox"))
 		check_toolbelt(r, b, normal);
 	if (claude)
 		check_claude(r, b, &write);
-	json_decref(normal);
-	oc_policy_free(policy);
 }
 
 /* The runs of a process sandbox have a private TMPDIR beneath the state directory, and srt makes sockets in it. */

@@ -3,8 +3,6 @@
 #ifndef HOST_CONFIG_READ_H
 #define HOST_CONFIG_READ_H
 
-#include <jansson.h>
-
 #include "config.h"
 #include "doc.h"
 #include "table.h"
@@ -57,11 +55,15 @@ void check_settings(struct reading *r);
 void check_binding(struct reading *r, const struct config_scope *scope, const char *scope_field,
                    struct config_binding *b);
 /* place.c: sandbox, container, machine */
+/* The normal form of a policy, or NULL: refused (told, where `field` isn't NULL) or no memory.  jansson leaves out
+ * characters where it has no memory, without a word: the arena says so. */
+const struct node *policy_normal(struct reading *r, const char *kind, const char *text, const char *field);
+struct config_texts policy_list(struct reading *r, const struct node *normal, const char *path); /* no list: empty */
 void check_place(struct reading *r, struct config_binding *b);
 /* claude.c: the config directory of a sandboxed Claude Code; `write` NULL: not known */
 void check_claude(struct reading *r, const struct config_binding *b, const struct config_texts *write);
 /* rules.c: rules of a policy that can never matter */
-void check_rules(struct reading *r, const char *field, const json_t *normal);
+void check_rules(struct reading *r, const char *field, const struct node *normal);
 /* share.c: warns where two bindings share what they may write */
 void check_sharing(struct reading *r);
 

@@ -15,14 +15,12 @@ static bool within(const char *inner, const char *outer)
 
 struct list {
 	const char *name;
-	const json_t *items;
+	struct config_texts items;
 };
 
 static const char *item(const struct list *l, size_t i)
 {
-	const char *text = json_string_value(json_array_get(l->items, i));
-
-	return text ? text : "";
+	return l->items.v[i];
 }
 
 static void dead(struct reading *r, const char *field, const struct list *l, size_t i, const char *why,
@@ -46,10 +44,10 @@ static bool repeated(struct reading *r, const char *field, const struct list *l,
 /* A path beneath another of the same list. */
 static void nested(struct reading *r, const char *field, const struct list *l)
 {
-	for (size_t i = 0; i < json_array_size(l->items); i++) {
+	for (size_t i = 0; i < l->items.n; i++) {
 		if (repeated(r, field, l, i))
 			continue;
-		for (size_t k = 0; k < json_array_size(l->items); k++)
+		for (size_t k = 0; k < l->items.n; k++)
 			if (k != i && strcmp(item(l, i), item(l, k)) != 0 && within(item(l, i), item(l, k))) {
 				dead(r, field, l, i, "it is beneath", item(l, k));
 				break;
@@ -70,10 +68,10 @@ static bool covers(const char *wide, const char *narrow)
 
 static void covered(struct reading *r, const char *field, const struct list *l)
 {
-	for (size_t i = 0; i < json_array_size(l->items); i++) {
+	for (size_t i = 0; i < l->items.n; i++) {
 		if (repeated(r, field, l, i))
 			continue;
-		for (size_t k = 0; k < json_array_size(l->items); k++)
+		for (size_t k = 0; k < l->items.n; k++)
 			if (k != i && covers(item(l, k), item(l, i))) {
 				dead(r, field, l, i, "it is part of", item(l, k));
 				break;
@@ -84,17 +82,17 @@ static void covered(struct reading *r, const char *field, const struct list *l)
 /* At the same path read.allow wins; a deny beneath another denies nothing more, unless an allow lies between. */
 static void denies(struct reading *r, const char *field, const struct list *deny, const struct list *allow)
 {
-	for (size_t i = 0; i < json_array_size(deny->items); i++) {
+	for (size_t i = 0; i < deny->items.n; i++) {
 		const char *above = NULL;
 		bool lifted = false;
 
 		if (repeated(r, field, deny, i))
 			continue;
-		for (size_t k = 0; k < json_array_size(deny->items); k++)
+		for (size_t k = 0; k < deny->items.n; k++)
 			if (k != i && strcmp(item(deny, i), item(deny, k)) != 0 &&
 			    within(item(deny, i), item(deny, k)) && (!above || strlen(item(deny, k)) > strlen(above)))
 				above = item(deny, k);
-		for (size_t k = 0; k < json_array_size(allow->items); k++) {
+		for (size_t k = 0; k < allow->items.n; k++) {
 			const char *a = item(allow, k);
 
 			if (!strcmp(a, item(deny, i))) {
@@ -113,31 +111,30 @@ static void denies(struct reading *r, const char *field, const struct list *deny
 	}
 }
 
-void check_rules(struct reading *r, const char *field, const json_t *normal)
+void check_rules(struct reading *r, const char *field, const struct node *normal)
 {
-	const json_t *read = json_object_get(normal, "read");
-	const struct list write = { "write", json_object_get(normal, "write") };
-	const struct list mounts = { "read", json_is_array(read) ? read : NULL };
-	const struct list deny = { "read.deny", json_object_get(read, "deny") };
-	const struct list allow = { "read.allow", json_object_get(read, "allow") };
-	const struct list hosts = { "network.allow", json_object_get(json_object_get(normal, "network"), "allow") };
-	const struct list sockets = { "sockets", json_object_get(normal, "sockets") };
+	const struct list write = { "write", policy_list(r, normal, "write") };
+	const struct list mounts = { "read", policy_list(r, normal, "read") };
+	const struct list deny = { "read.deny", policy_list(r, normal, "read.deny") };
+	const struct list allow = { "read.allow", policy_list(r, normal, "read.allow") };
+	const struct list hosts = { "network.allow", policy_list(r, normal, "network.allow") };
+	const struct list sockets = { "sockets", policy_list(r, normal, "sockets") };
 
 	nested(r, field, &write);
 	nested(r, field, &mounts);
 	covered(r, field, &hosts);
 	denies(r, field, &deny, &allow);
-	for (size_t i = 0; i < json_array_size(allow.items); i++)
+	for (size_t i = 0; i < allow.items.n; i++)
 		repeated(r, field, &allow, i);
-	for (size_t i = 0; i < json_array_size(sockets.items); i++)
+	for (size_t i = 0; i < sockets.items.n; i++)
 		repeated(r, field, &sockets, i);
-	for (size_t i = 0; i < json_array_size(mounts.items); i++)
-		for (size_t k = 0; k < json_array_size(write.items); k++)
+	for (size_t i = 0; i < mounts.items.n; i++)
+		for (size_t k = 0; k < write.items.n; k++)
 			if (within(item(&mounts, i), item(&write, k))) {
 				dead(r, field, &mounts, i, "it is readable already, by write", item(&write, k));
 				break;
 			}
-	for (size_t i = 0; i < json_array_size(write.items); i++)
+	for (size_t i = 0; i < write.items.n; i++)
 		if (within(item(&write, i), "{run}"))
 			dead(r, field, &write, i, "always writable is", "{run}");
 }

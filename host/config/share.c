@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two bindings that may write one folder: what a run of one leaves there, the other's runs read. */
-#include <openconduit/openconduit.h>
 #include <string.h>
 
 #include "read.h"
@@ -12,29 +11,20 @@ struct shared {
 	bool claude; /* its config directory */
 };
 
-static void collect(struct reading *r, const struct config_binding *b, struct shared **out, size_t *n, size_t max)
+static void collect(struct reading *r, const struct config_binding *b, struct shared *out, size_t *n, size_t max)
 {
 	const struct config_pair *dir = pairs_find(&b->config->env, "CLAUDE_CONFIG_DIR");
-	const json_t *list, *one;
-	oc_policy *policy = NULL;
-	json_t *normal;
-	size_t i;
+	const struct node *normal =
+	        b->place && b->place->policy ? policy_normal(r, b->kind, b->place->policy, NULL) : NULL;
+	const struct config_texts write = policy_list(r, normal, "write");
 
-	if (!b->place || !b->place->policy ||
-	    oc_policy_parse(b->kind, b->place->policy, strlen(b->place->policy), &policy, NULL) < 0)
-		return;
-	normal = json_loads(oc_policy_json(policy), 0, NULL);
-	list = json_object_get(normal, "write");
-	json_array_foreach(list, i, one)
-	{
-		const char *path = path_expand(r, arena_text(r->arena, json_string_value(one)));
+	for (size_t i = 0; i < write.n && *n < max; i++) {
+		const char *path = path_expand(r, write.v[i]);
 
-		if (*n < max && path && path[0] == '/')
-			(*out)[(*n)++] = (struct shared){ b, at(r, "%s.%s.config.write[%zu]", b->field, b->kind, i),
-				                          path, dir && path_relation(dir->value, path) != PATHS_APART };
+		if (path && path[0] == '/')
+			out[(*n)++] = (struct shared){ b, at(r, "%s.%s.config.write[%zu]", b->field, b->kind, i), path,
+				                       dir && path_relation(dir->value, path) != PATHS_APART };
 	}
-	json_decref(normal);
-	oc_policy_free(policy);
 }
 
 static void warn(struct reading *r, const struct shared *first, const struct shared *second)
@@ -56,7 +46,7 @@ void check_sharing(struct reading *r)
 	for (size_t s = 0; all && s < r->config->n_scopes; s++)
 		for (size_t i = 0; i < r->config->scopes[s].n_bindings; i++)
 			if (r->config->scopes[s].bindings[i].config)
-				collect(r, &r->config->scopes[s].bindings[i], &all, &n, MAX);
+				collect(r, &r->config->scopes[s].bindings[i], all, &n, MAX);
 	for (size_t i = 0; all && i < n; i++)
 		for (size_t k = 0; k < i && pairs < 10000; k++) {
 			if (all[k].b == all[i].b)
