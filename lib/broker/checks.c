@@ -4,15 +4,10 @@
 #include <string.h>
 
 #include "broker/broker.h"
+#include "broker/workspace.h"
 
 #define CHECKS_MAX 256
 #define TEXT_MAX   65536
-
-static int wrong(const char *provider, const char *field, const char *why, oc_error **err)
-{
-	return oc_refuse(err, "provider_failed", field, "open-conduit doctor",
-	                 "provider %s answered what the protocol doesn't allow: %s %s", provider, field, why);
-}
 
 static int check_one(const char *provider, const json_t *check, size_t i, oc_error **err)
 {
@@ -34,10 +29,10 @@ static int check_one(const char *provider, const json_t *check, size_t i, oc_err
 	if (rc < 0)
 		return rc;
 	if (!*id || ms < 0)
-		return wrong(provider, at, "has no id, or a time below 0", err);
+		return oc_reply_wrong(provider, at, "has no id, or a time below 0", err);
 	if (strlen(id) > TEXT_MAX || strlen(title) > TEXT_MAX || (detail && strlen(detail) > TEXT_MAX) ||
 	    (fix && strlen(fix) > TEXT_MAX))
-		return wrong(provider, at, "holds too long a text", err);
+		return oc_reply_wrong(provider, at, "holds too long a text", err);
 	return 0;
 }
 
@@ -53,7 +48,7 @@ int oc_checks_check(const char *provider, const json_t *reply, oc_error **err)
 	if (rc < 0)
 		return rc;
 	if (json_array_size(checks) > CHECKS_MAX)
-		return wrong(provider, "checks", "is too long a list", err);
+		return oc_reply_wrong(provider, "checks", "is too long a list", err);
 	json_array_foreach(checks, i, check)
 	{
 		rc = check_one(provider, check, i, err);

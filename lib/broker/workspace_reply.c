@@ -9,7 +9,7 @@
 #define REFS_MAX  100000
 #define ID_MAX    ((1LL << 53) - 1)
 
-static int wrong(const char *provider, const char *field, const char *why, oc_error **err)
+int oc_reply_wrong(const char *provider, const char *field, const char *why, oc_error **err)
 {
 	return oc_refuse(err, "provider_failed", field, "open-conduit doctor",
 	                 "provider %s answered what the protocol doesn't allow: %s %s", provider, field, why);
@@ -23,7 +23,7 @@ static int unpack(const char *provider, const json_t *object, const char *path, 
 	int rc;
 
 	if (!json_is_object(object))
-		return wrong(provider, path, "is no object", err);
+		return oc_reply_wrong(provider, path, "is no object", err);
 	if (oc_json_unpack(object, path, NULL, keys, n, &bad) >= 0)
 		return 0;
 	rc = oc_error_code(bad) == OC_ENOMEM
@@ -49,7 +49,7 @@ static int check_id(const char *provider, const json_t *object, const char *path
 	int rc = unpack(provider, object, path, keys, OC_COUNT(keys), err);
 
 	if (rc == 0 && (dev < 0 || ino < 0 || dev > ID_MAX || ino > ID_MAX))
-		rc = wrong(provider, path, "is no device and inode", err);
+		rc = oc_reply_wrong(provider, path, "is no device and inode", err);
 	return rc;
 }
 
@@ -59,9 +59,9 @@ static int check_notes(const char *provider, const json_t *notes, oc_error **err
 	size_t i;
 
 	if (json_array_size(notes) > NOTES_MAX)
-		return wrong(provider, "notes", "is too long a list", err);
-	json_array_foreach(notes, i, note) if (json_string_length(note) >
-	                                       TEXT_MAX) return wrong(provider, "notes", "holds too long a text", err);
+		return oc_reply_wrong(provider, "notes", "is too long a list", err);
+	json_array_foreach(notes, i, note) if (json_string_length(note) > TEXT_MAX) return oc_reply_wrong(
+	        provider, "notes", "holds too long a text", err);
 	return 0;
 }
 
@@ -88,12 +88,12 @@ int oc_workspace_check_created(const char *provider, const json_t *work, const j
 	if (rc < 0)
 		return rc;
 	if (!json_object_get(reply, "origin"))
-		return wrong(provider, "origin", "is missing", err);
+		return oc_reply_wrong(provider, "origin", "is missing", err);
 	if (!asked || strcmp(branch, asked))
-		return wrong(provider, "branch", "is not the branch that was asked for", err);
+		return oc_reply_wrong(provider, "branch", "is not the branch that was asked for", err);
 	if (!is_oid(baseline))
-		return wrong(provider, "baseline", "is no commit", err);
-	return origin && strlen(origin) > TEXT_MAX ? wrong(provider, "origin", "is too long", err) : 0;
+		return oc_reply_wrong(provider, "baseline", "is no commit", err);
+	return origin && strlen(origin) > TEXT_MAX ? oc_reply_wrong(provider, "origin", "is too long", err) : 0;
 }
 
 /* A ref of this Work: beneath its own namespace, or its branch. */
@@ -126,17 +126,17 @@ static int check_refs(const char *provider, const json_t *work, const json_t *li
 	int rc = 0;
 
 	if (json_array_size(list) > REFS_MAX)
-		return wrong(provider, name, "is too long a list", err);
+		return oc_reply_wrong(provider, name, "is too long a list", err);
 	json_array_foreach(list, i, one)
 	{
 		snprintf(path, sizeof(path), "%s[%zu]", name, i);
 		rc = unpack(provider, one, path, keys, OC_COUNT(keys) - !leftover, err);
 		if (rc == 0 && !is_ref(work, ref))
-			rc = wrong(provider, path, "names a ref that is not of this Work", err);
+			rc = oc_reply_wrong(provider, path, "names a ref that is not of this Work", err);
 		if (rc == 0 && !is_oid(commit))
-			rc = wrong(provider, path, "names no commit", err);
+			rc = oc_reply_wrong(provider, path, "names no commit", err);
 		if (rc == 0 && what && strlen(what) > TEXT_MAX)
-			rc = wrong(provider, path, "is too long", err);
+			rc = oc_reply_wrong(provider, path, "is too long", err);
 		if (rc < 0)
 			return rc;
 	}
@@ -154,13 +154,13 @@ static int check_lost(const char *provider, const json_t *list, oc_error **err)
 	int rc = 0;
 
 	if (json_array_size(list) > REFS_MAX)
-		return wrong(provider, "lost", "is too long a list", err);
+		return oc_reply_wrong(provider, "lost", "is too long a list", err);
 	json_array_foreach(list, i, one)
 	{
 		snprintf(path, sizeof(path), "lost[%zu]", i);
 		rc = unpack(provider, one, path, keys, OC_COUNT(keys), err);
 		if (rc == 0 && (strlen(what) > 4 * TEXT_MAX || strlen(why) > TEXT_MAX))
-			rc = wrong(provider, path, "is too long", err);
+			rc = oc_reply_wrong(provider, path, "is too long", err);
 		if (rc < 0)
 			return rc;
 	}
@@ -192,9 +192,9 @@ int oc_workspace_check_saved(const char *provider, const json_t *work, const jso
 	int rc = unpack(provider, reply, "", keys, OC_COUNT(keys), err);
 
 	if (rc == 0 && (!json_object_get(reply, "tip") || (tip && !is_oid(tip))))
-		rc = wrong(provider, "tip", "is no commit", err);
+		rc = oc_reply_wrong(provider, "tip", "is no commit", err);
 	if (rc == 0 && !is_outcome(outcome))
-		rc = wrong(provider, "outcome", "is not one of the known", err);
+		rc = oc_reply_wrong(provider, "outcome", "is not one of the known", err);
 	if (rc == 0)
 		rc = check_refs(provider, work, saved, "saved", err);
 	if (rc == 0)
