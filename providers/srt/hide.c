@@ -193,6 +193,19 @@ static char *real_dir(struct hider *h, const char *path)
 	return a[i].real ? strdup(a[i].real) : NULL;
 }
 
+/* srt can't make what hides a directory read-only, so there what may be written around it may be, and is lost. */
+static int hide_dir(struct hider *h, const char *path)
+{
+	cleanup_free char *note = NULL;
+
+	if (written(h, path)) {
+		note = format("%s is denied within a write grant: what the run writes there is lost", path);
+		if (!note || !list_add(&h->out->notes, note))
+			return no_memory(h->r);
+	}
+	return add_deny(h, path);
+}
+
 /* The nearest directory above path that exists, resolved; the rest of path is appended to it in *real. */
 static char *existing_above(struct hider *h, const char *path, char **real)
 {
@@ -256,7 +269,7 @@ static int hide_one(struct hider *h, const char *path)
 		return 0;
 	there = lstat(path, &st) == 0;
 	if (there && S_ISDIR(st.st_mode))
-		return parent && !visible(h, parent) && !written(h, parent) ? 0 : add_deny(h, path);
+		return parent && !visible(h, parent) && !written(h, parent) ? 0 : hide_dir(h, path);
 	dir = existing_above(h, path, &real);
 	if (!parent || !dir || !real)
 		return no_memory(h->r);

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Runs inside a sandbox: answers questions by doing them.  ask.py JSON → one line of JSON.
-A question is [op, subject]; an answer is true, false or the text of an unexpected failure."""
-import base64, json, os, socket, sys
+A question is [op, subject]; an answer is true, false or the text of an unexpected failure.  What is written stays, for the
+asker to see whether it came: the mark is of the question's number."""
+import base64, json, os, re, socket, sys
 
 
 def read(path):
@@ -10,18 +11,20 @@ def read(path):
         # A directory that is hidden is there, and may list what is lifted beneath it: never this entry.
         return ("bash" if path == "/usr/bin" else "keep") in os.listdir(path)
     with open(path, "rb") as f:
-        return f.read() != b""
+        return re.sub(rb"ask-\d+;", b"", f.read()) != b""
 
 
-def write(path):
+def mark(number):
+    return "ask-%d;" % number
+
+
+def write(path, number):
     if os.path.isdir(path):
-        probe = os.path.join(path, "ask-probe")
-        with open(probe, "w"):
+        with open(os.path.join(path, mark(number)), "x"):
             pass
-        os.unlink(probe)
     else:
         with open(path, "ab") as f:
-            f.write(b"")
+            f.write(mark(number).encode())
     return True
 
 
@@ -48,11 +51,12 @@ def unix(path):
     return True
 
 
-def answer(op, subject):
+def answer(number, op, subject):
     try:
-        return {"read": read, "write": write, "host": host, "socket": unix}[op](subject)
+        return write(subject, number) if op == "write" else {"read": read, "host": host, "socket": unix}[op](subject)
     except OSError:
         return False
 
 
-print(json.dumps([answer(*q) for q in json.loads(sys.argv[1])]))
+if __name__ == "__main__":
+    print(json.dumps([answer(i, *q) for i, q in enumerate(json.loads(sys.argv[1]))]))

@@ -240,6 +240,11 @@ def refusals():
     resolved, _ = b.resolve({"write": ["{workspace}"], "read": {"deny": ["{workspace}/absent.env"]}})
     plan = b.plan(resolved) if "refused" not in resolved else resolved
     ok(plan.get("refused", {}).get("reason") in ("sandbox_config", "sandbox_denied") and plan["refused"]["fix"], "an absent denied file in a write grant is refused, with a fix", plan)
+    put(b.ws + "/d/f")
+    for deny in ([b.ws + "/d"], [b.ws + "/d/f"]):
+        notes = b.plan(b.resolve({"write": ["{workspace}"], "read": {"deny": deny}})[0])["notes"]
+        ok(any(n.startswith(deny[0] + " is denied within") and "is lost" in n for n in notes) == deny[0].endswith("/d"),
+           "a denied directory in a write grant is noted as one where writes are lost, a file is not", notes)
     for i in range(2100):
         put(b.home + "/many/%d" % i, "")
     resolved, _ = b.resolve({"write": ["{workspace}"], "read": {"deny": ["~/many/7"]}})
