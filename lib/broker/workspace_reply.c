@@ -4,8 +4,8 @@
 
 #include "broker/workspace.h"
 
-#define TEXT_MAX  4096
-#define NOTES_MAX 1000
+#define TEXT_MAX  65536 /* of a file's name among other words, each byte of which may be escaped */
+#define NOTES_MAX 10000
 #define REFS_MAX  100000
 #define ID_MAX    ((1LL << 53) - 1)
 
@@ -159,7 +159,7 @@ static int check_lost(const char *provider, const json_t *list, oc_error **err)
 	{
 		snprintf(path, sizeof(path), "lost[%zu]", i);
 		rc = unpack(provider, one, path, keys, OC_COUNT(keys), err);
-		if (rc == 0 && (strlen(what) > 4 * TEXT_MAX || strlen(why) > TEXT_MAX))
+		if (rc == 0 && (strlen(what) > TEXT_MAX || strlen(why) > TEXT_MAX))
 			rc = oc_reply_wrong(provider, path, "is too long", err);
 		if (rc < 0)
 			return rc;
