@@ -265,12 +265,20 @@ static bool is_over(const json_t *work)
 	return json_is_true(json_object_get(work, "own")) && !has_live(work, stale) && (ran || stale);
 }
 
+/* Saved as far as it can be, with nothing run since: only its operator can do something about the rest. */
+static bool is_stuck(const json_t *work)
+{
+	return !json_array_size(json_object_get(work, "unsaved")) &&
+	       json_array_size(json_object_get(json_object_get(work, "save"), "lost"));
+}
+
 static void settle_one(struct host *h, const char *id)
 {
 	oc_error *err = NULL;
 	char *text = NULL;
 	json_t *work = oc_work_get(h->store, id, &text, &err) < 0 ? NULL : host_parse(h, "the Work", text);
-	bool over = work && is_over(work), finishing = work && !strcmp(host_string(work, "state"), "finishing");
+	bool over = work && is_over(work) && !is_stuck(work),
+	     finishing = work && !strcmp(host_string(work, "state"), "finishing");
 	bool unsaved = json_array_size(json_object_get(work, "unsaved")) > 0;
 	json_t *error = NULL, *save = NULL;
 

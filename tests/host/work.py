@@ -361,6 +361,25 @@ def conflicts(w):
     w.sound("conflicts")
 
 
+def lost(w):
+    """What can't be saved keeps the workspace, and is named."""
+    for key in ("lost", None):
+        p = w.turn(COMMIT % ("a", "a") + "; echo x > closed; chmod 0 closed", key, "plain", json_=not key)
+        work = w.work(key or json.loads(p.stdout)["work"]["id"])
+        end = w.oc("work", "finish", work["id"]) if key else p
+        ok(end.returncode == (1 if key else 0) and "closed" in end.stderr and "stays" in end.stderr, "lost: it is named: %s" % key, end.stderr)
+        before = w.work(work["id"])
+        time.sleep(1.1)
+        w.oc("work", "list")
+        after = w.work(work["id"])
+        ok(os.path.isdir(work["workspace"]) and after["state"] == "open" and after["saved"] == before["saved"],
+           "lost: the workspace stays, and no later command tries again by itself: %s" % key, after)
+        os.chmod(work["workspace"] + "/closed", 0o600)
+        end = w.oc("work", "finish", work["id"])
+        ok(end.returncode == 0 and not w.left(), "lost: once it can be saved the Work is finished: %s" % key, end.stderr)
+        ok(w.git("show", "refs/open-conduit/%s/leftover:closed" % work["id"], check=False) == "x", "lost: and it is saved: %s" % key)
+
+
 POINTS = sorted({p for f in glob.glob(ROOT + "/lib/**/*.c", recursive=True) for p in re.findall(r'oc_fault\("(work:[^"]+)"\)', open(f).read())})
 HOSTS = ["host:planned", "host:pinned", "host:held", "host:running", "host:cleaned", "host:finished"]
 
@@ -442,7 +461,7 @@ def part(name):
 
 
 def main():
-    every = ["killed", "protected", "boxed", "life", "refusals", "own", "secrets", "busy", "interrupted", "detached", "clones", "conflicts",
+    every = ["killed", "protected", "boxed", "life", "refusals", "own", "secrets", "busy", "interrupted", "detached", "clones", "conflicts", "lost",
              "killed_own"]
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(part, sys.argv[1:] or every))
