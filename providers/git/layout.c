@@ -55,6 +55,8 @@ static int write_config(const struct layout *l, struct refusal *r)
 	/* HEAD is there already. */
 	if (good && fstatat(l->root, ".git/hEAD", &st, 0) == 0)
 		good = text_puts(&t, "\tignorecase = true\n");
+	/* Else gc would write .git/info/refs, which is read-only for a run, and say that it can't. */
+	good = good && text_puts(&t, "[repack]\n\tupdateServerInfo = false\n");
 	if (good && l->checkout->origin) {
 		good = add_value(&t, "[remote \"origin\"]\n\turl = ", l->checkout->origin,
 		                 "\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n") &&

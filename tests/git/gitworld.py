@@ -80,8 +80,8 @@ class GitWorld:
         if os.geteuid() == 0:
             sys.exit("these tests run as an ordinary user")
         where = where or os.environ.get("OC_TEST_TMP") or os.path.expanduser("~")
-        self.root = os.path.realpath(tempfile.mkdtemp(prefix="ocg", dir=where))
-        self.home = self.root + "/home"
+        self.root = os.path.realpath(tempfile.mkdtemp(prefix="o", dir=where))
+        self.home = self.root + "/h"  # short: sockets beneath it have to fit
         os.mkdir(self.home, 0o700)
         self.env = {"PATH": "/usr/bin:/bin", "HOME": self.home, "LANG": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1"}
         self.write(self.home + "/.gitconfig", "[user]\n\tname = Owner\n\temail = owner@example.test\n[init]\n\tdefaultBranch = main\n"

@@ -29,7 +29,7 @@ def plain():
     ok(answer["origin"] == "https://git.example.test/acme/web.git" and answer["notes"] == [] and answer["branch"] == "agent/1", "its answer", answer)
     ok(git(dir, "config", "--local", "--list").splitlines() == [
         "core.repositoryformatversion=0", "core.filemode=true", "core.bare=false", "core.logallrefupdates=true",
-        "remote.origin.url=https://git.example.test/acme/web.git", "remote.origin.fetch=+refs/heads/*:refs/remotes/origin/*",
+        "repack.updateserverinfo=false", "remote.origin.url=https://git.example.test/acme/web.git", "remote.origin.fetch=+refs/heads/*:refs/remotes/origin/*",
         "branch.agent/1.remote=origin", "branch.agent/1.merge=refs/heads/agent/1", "user.name=Owner", "user.email=owner@example.test"],
        "its configuration, and no more", git(dir, "config", "--local", "--list"))
     refs = git(dir, "for-each-ref", "--format=%(refname) %(*objectname)").splitlines()
