@@ -15,46 +15,54 @@ static char *copy(struct report *r, const char *text)
 	return c;
 }
 
-/* Room for one more, or NULL: it is only counted. */
-static struct finding *room(struct report *r)
+/* Room for one more; false: it is only counted. */
+static bool room(struct report *r)
 {
 	size_t cap = r->cap ? r->cap * 2 : 16;
 	struct finding *grown;
 
+	if (r->n < r->cap)
+		return true;
 	if (r->n >= REPORT_MAX)
-		return NULL;
-	if (r->n == r->cap) {
-		grown = reallocarray(r->v, cap, sizeof(*grown));
-		if (!grown) {
-			r->nomem = true;
-			return NULL;
-		}
-		r->v = grown;
-		r->cap = cap;
+		return false;
+	grown = reallocarray(r->v, cap, sizeof(*grown));
+	if (!grown) {
+		r->nomem = true;
+		return false;
 	}
-	memset(&r->v[r->n], 0, sizeof(r->v[r->n]));
-	return &r->v[r->n++];
+	r->v = grown;
+	r->cap = cap;
+	return true;
+}
+
+static void finding_free(struct finding *f)
+{
+	free(f->field);
+	free(f->reason);
+	free(f->subject);
+	free(f->message);
+	free(f->fix);
 }
 
 static void add(struct report *r, const struct report_place *place, const char *reason, const char *fix,
                 const char *message)
 {
-	struct finding *f = room(r);
-
 	if (place->warning)
 		r->warnings++;
 	else
 		r->errors++;
-	if (!f)
+	if (!room(r))
 		return;
-	f->field = copy(r, place->field);
-	f->reason = copy(r, reason);
-	f->subject = copy(r, place->subject);
-	f->message = copy(r, message);
-	f->fix = copy(r, fix);
-	f->line = place->line;
-	f->column = place->column;
-	f->warning = place->warning;
+	r->v[r->n++] = (struct finding){ .field = copy(r, place->field),
+		                         .reason = copy(r, reason),
+		                         .subject = copy(r, place->subject),
+		                         .message = copy(r, message),
+		                         .fix = copy(r, fix),
+		                         .line = place->line,
+		                         .column = place->column,
+		                         .warning = place->warning };
+	if (r->nomem) /* half of one is none */
+		finding_free(&r->v[--r->n]);
 }
 
 void report_add(struct report *r, const struct report_place *place, const char *reason, const char *fix,
@@ -92,7 +100,9 @@ static int by_place(const void *a, const void *b)
 		return x->line < y->line ? -1 : 1;
 	if (x->column != y->column)
 		return x->column < y->column ? -1 : 1;
-	return (int)x->warning - (int)y->warning;
+	if (x->warning != y->warning)
+		return x->warning ? 1 : -1;
+	return x->field && y->field ? strcmp(x->field, y->field) : 0;
 }
 
 void report_sort(struct report *r)
@@ -103,13 +113,8 @@ void report_sort(struct report *r)
 
 void report_free(struct report *r)
 {
-	for (size_t i = 0; i < r->n; i++) {
-		free(r->v[i].field);
-		free(r->v[i].reason);
-		free(r->v[i].subject);
-		free(r->v[i].message);
-		free(r->v[i].fix);
-	}
+	for (size_t i = 0; i < r->n; i++)
+		finding_free(&r->v[i]);
 	free(r->v);
 	memset(r, 0, sizeof(*r));
 }

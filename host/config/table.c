@@ -257,7 +257,7 @@ static const struct record container_policy = { "The policy: exactly what runs g
 	static const struct field name##_fields[] = {                                                                  \
 		{ "provider", FIELD_TEXT, true, AT(config_placement, provider), .grammar = &provider_text,             \
 		  .about = "What enforces the policy." },                                                              \
-		{ "config", FIELD_POLICY, true, AT(config_placement, policy), .of = policy_record,                     \
+		{ "config", FIELD_POLICY, true, AT(config_placement, policy), .of = (policy_record),                   \
 		  .about = "The policy." },                                                                            \
 	};                                                                                                             \
 	RECORD(name, config_placement, text)
