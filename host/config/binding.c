@@ -77,8 +77,8 @@ static const char *variable_of(struct reading *r, const struct config_binding *b
 	const struct config_pair *mapped = pairs_find(&b->config->secret_env, secret);
 	size_t plain = strspn(secret, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789");
 
-	if (mapped)
-		return mapped->value;
+	if (mapped) /* empty: told */
+		return *mapped->value ? mapped->value : NULL;
 	if (!secret[plain] && !(secret[0] >= '0' && secret[0] <= '9'))
 		return secret;
 	bad_as(r, &(struct bad){ .field = field, .subject = secret },

@@ -113,7 +113,9 @@ static bool grammar_ok(struct reading *r, const char *path, const struct grammar
 		why = at(r, "is longer than %zu bytes", g->max);
 	else if (!rc && g->home)
 		why = path_check(value);
-	if (why)
+	if (why && g->quiet)
+		bad(r, path, g->fix, "the value %s", why);
+	else if (why)
 		bad(r, path, g->fix, "\"%.*s\" %s", SHOWN, value, why);
 	return !why && !rc;
 }
@@ -218,9 +220,11 @@ static void read_pairs(struct reading *r, const struct field *f, const struct no
 			told_twice(r, c, item);
 			continue;
 		}
-		text = grammar_ok(r, item, f->name_grammar, c->key) ? read_text(r, f, f->grammar, c, item) : NULL;
-		if (text)
-			out->v[out->n++] = (struct config_pair){ c->key, text };
+		if (!grammar_ok(r, item, f->name_grammar, c->key))
+			continue;
+		/* The name is there, whatever is wrong with its value: nobody has to be told that it is missing. */
+		text = read_text(r, f, f->grammar, c, item);
+		out->v[out->n++] = (struct config_pair){ c->key, text ? text : "" };
 	}
 }
 

@@ -5,6 +5,8 @@
 
 #include "read.h"
 
+#define SOCKET_MAX 107 /* sun_path, without the NUL at its end */
+
 /* Is the path `inner` at or beneath `outer`?  Both as written. */
 static bool within(const char *inner, const char *outer)
 {
@@ -127,7 +129,8 @@ void check_rules(struct reading *r, const char *field, const struct node *normal
 	for (size_t i = 0; i < allow.items.n; i++)
 		repeated(r, field, &allow, i);
 	for (size_t i = 0; i < sockets.items.n; i++)
-		repeated(r, field, &sockets, i);
+		if (!repeated(r, field, &sockets, i) && strlen(path_expand(r, item(&sockets, i))) > SOCKET_MAX)
+			dead(r, field, &sockets, i, "the name of a socket has at most 107 bytes", "sun_path");
 	for (size_t i = 0; i < mounts.items.n; i++)
 		for (size_t k = 0; k < write.items.n; k++)
 			if (within(item(&mounts, i), item(&write, k))) {

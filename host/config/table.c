@@ -17,14 +17,19 @@ static const struct grammar digits_text = { "^[1-9][0-9]*$", "must be the App's 
 	                                    20, false };
 static const struct grammar url_text = { "^https://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*$",
 	                                 "must be an https URL, without a slash at its end",
-	                                 "write a URL such as \"https://github.example.com\"", 200, false };
+	                                 "write a URL such as \"https://github.example.com\"",
+	                                 200,
+	                                 false,
+	                                 true };
 static const struct grammar variable_text = { "^" VARIABLE "$", "must be the name of an environment variable",
 	                                      "write letters, digits and \"_\", as in \"GH_TOKEN\"", 256, false };
 static const struct grammar ref_text = { "^(keyring:[A-Za-z0-9][A-Za-z0-9._@+-]*|file:~?/[^\n\r]+|env:" VARIABLE ")$",
 	                                 "must say where the secret is: keyring:NAME, file:PATH or env:NAME",
 	                                 "write \"keyring:NAME\", \"file:/absolute/path\" or \"env:NAME\"; a value is "
 	                                 "never in a config",
-	                                 2100, false };
+	                                 2100,
+	                                 false,
+	                                 true };
 static const struct grammar repo_text = { "^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$", "must be OWNER/NAME",
 	                                  "write the repository as in \"acme/web\"", 200, false };
 static const struct grammar namespace_text = { "^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)+$", "must be names joined by \"/\"",

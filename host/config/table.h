@@ -29,6 +29,7 @@ struct grammar {
 	const char *fix;  /* "write …" */
 	size_t max;       /* bytes */
 	bool home;        /* a path: ~/ is put in */
+	bool quiet;       /* never shown: somebody may have put a secret there */
 };
 
 struct record;

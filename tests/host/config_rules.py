@@ -127,6 +127,7 @@ def rules(h):
         ("dead: a host, other letters", add(*POLICY, "network", "allow", "API.Anthropic.com."), f0 + ".sandbox.config.network.allow[3]", "sandbox_config", "never matter"),
         ("dead: a port of a host", add(*POLICY, "network", "allow", "api.anthropic.com:443"), f0 + ".sandbox.config.network.allow[3]", "sandbox_config", "part of"),
         ("dead: a wildcard in a wildcard", add(*POLICY, "network", "allow", "*.a.example.org"), f0 + ".sandbox.config.network.allow[3]", "sandbox_config", "part of"),
+        ("dead: a socket whose name is too long", add(*POLICY, "sockets", "/run/" + "x" * 103), f0 + ".sandbox.config.sockets[1]", "sandbox_config", "107"),
         ("dead: a mount that is writable", put(*BOX, "read", ["{workspace}/docs"]), f1 + ".container.config.read[0]", "sandbox_config", "readable already"),
         ("dead: an operation", add(*B, "operations", "github.issue.get"), f0 + ".operations[2]", "sandbox_config", "twice"),
         ("dead: an operation of a toolset", put(*B, "operations", ["@github.author", "github.issue.get"]), f0 + ".operations[1]", "sandbox_config", "adds nothing"),
@@ -223,6 +224,8 @@ def refused(h):
             bad.append((name, a["errors"]))
     for b in bad:
         h.check(False, "refused: %s" % b[0], b[1])
+    (a,) = h.batch([json.dumps(base).replace("file:~/gh-token", "ghp_0123456789").replace("https://github", "https://me:pw0123@github")])
+    h.check(len(a["errors"]) == 2 and "0123" not in json.dumps(a), "a value in the place of a reference is not repeated", a)
     h.check(not bad, "what keys mean together: %d refusals, each with field, reason and fix" % len(table))
     # All at once, each where it is.
     doc, fields = copy.deepcopy(base), []
@@ -352,6 +355,20 @@ def command(h):
         json.dump(changed, f)
     r = oc("check", "--json", good, CLAUDE_CONFIG_DIR=h.WORK + "/theirs")
     h.check(r.returncode == 1 and "your own CLAUDE_CONFIG_DIR" in r.stdout, "claude: the operator's own CLAUDE_CONFIG_DIR, by a link", r)
+    # Another name for it that no link shows: a bind mount, in a mount namespace of its own.
+    os.mkdir(h.WORK + "/bound")
+    of(changed, *B)["config"]["env"]["CLAUDE_CONFIG_DIR"] = h.WORK + "/bound"
+    of(changed, *POLICY)["write"][1] = h.WORK + "/bound"
+    with open(good, "w") as f:
+        json.dump(changed, f)
+    r = oc("check", "--json", good)
+    h.check(r.returncode == 0, "claude: control: before it is mounted", r)
+    r = subprocess.run(["unshare", "-rm", "sh", "-c", 'mount --bind "$1" "$2" && exec "$3" config check --json "$4"', "-", h.HOME + "/.claude",
+                        h.WORK + "/bound", h.HOST, good], env=h.ENV, capture_output=True, text=True)
+    if r.stdout:
+        h.check(r.returncode == 1 and "is your own ~/.claude" in r.stdout, "claude: a bind mount of it", r)
+    else:
+        print("skip - claude: a bind mount of it: no mount namespace here: %s" % r.stderr.strip().replace("\n", " "))
     long = h.WORK + "/" + "x" * 60
     r = oc("check", "--json", good, XDG_STATE_HOME=long)
     h.check(r.returncode == 1 and "sun_path" in r.stdout, "state: too long for a socket's name", r)
