@@ -14,7 +14,15 @@
 
 #define REPLY_MAX (3u << 20) /* what still fits a line of the protocol */
 #define REPLY_FD  3
-#define DATA_MAX  (4ull << 30)
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED
+#endif
+#endif
+#define DATA_MAX (4ull << 30)
 
 static bool send_json(json_t *message)
 {
@@ -38,7 +46,7 @@ static void limit(void)
 	struct rlimit files;
 
 	(void)setrlimit(RLIMIT_CPU, &cpu);
-#ifndef __SANITIZE_ADDRESS__ /* which has terabytes of it */
+#ifndef SANITIZED /* which has terabytes of it */
 	(void)setrlimit(RLIMIT_DATA, &(const struct rlimit){ DATA_MAX, DATA_MAX });
 #endif
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
