@@ -119,6 +119,7 @@ static int list_all(DIR *dir, size_t max, struct listed **list, size_t *n)
 {
 	size_t cap = 0;
 	struct dirent *e;
+	char *name;
 
 	while (errno = 0, (e = readdir(dir)) != NULL) {
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
@@ -133,10 +134,10 @@ static int list_all(DIR *dir, size_t max, struct listed **list, size_t *n)
 			*list = more;
 			cap = cap ? 2 * cap : 64;
 		}
-		(*list)[*n] = (struct listed){ strdup(e->d_name), e->d_type };
-		if (!(*list)[*n].name)
+		name = strdup(e->d_name);
+		if (!name)
 			return -ENOMEM;
-		++*n;
+		(*list)[(*n)++] = (struct listed){ name, e->d_type };
 	}
 	return -errno;
 }

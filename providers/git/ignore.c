@@ -16,8 +16,8 @@ static bool class_has(const char *name, size_t len, unsigned char c)
 		const char *name;
 		int (*is)(int);
 	} classes[] = { { "alnum", isalnum }, { "alpha", isalpha }, { "blank", isblank }, { "cntrl", iscntrl },
-			{ "digit", isdigit }, { "graph", isgraph }, { "lower", islower }, { "print", isprint },
-			{ "punct", ispunct }, { "space", isspace }, { "upper", isupper }, { "xdigit", isxdigit } };
+		        { "digit", isdigit }, { "graph", isgraph }, { "lower", islower }, { "print", isprint },
+		        { "punct", ispunct }, { "space", isspace }, { "upper", isupper }, { "xdigit", isxdigit } };
 	size_t i;
 
 	for (i = 0; i < GIT_COUNT(classes); i++)

@@ -11,7 +11,7 @@ struct ignore_level {
 	struct ignore_pattern {
 		char *text;
 		bool negated, folder, path; /* path: has a '/', so it is matched from the folder on */
-	} *v;
+	} * v;
 	size_t n;
 };
 struct ignore {

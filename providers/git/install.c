@@ -13,7 +13,6 @@
 #include "verify.h"
 
 #define NEEDS_MAX 40000000u
-#define COPY      262144u
 
 struct install {
 	int take;
@@ -23,10 +22,10 @@ struct install {
 	struct packfile pack;
 	struct oids have;  /* id: kind */
 	struct oids needs; /* id: kind that it has to be of */
-	struct { /* blobs that git acts on */
+	struct {           /* blobs that git acts on */
 		git_oid id;
 		bool modules;
-	} *special;
+	} * special;
 	size_t nspecial, cap_special;
 	struct oids where; /* of the blobs in the take: the entry's number */
 	uint64_t *at;
@@ -114,24 +113,16 @@ static int check_object(struct install *in, const git_oid *id, const struct obje
 	}
 }
 
-static int copy_bytes(struct install *in, uint64_t from, uint64_t to)
+/* As it was compressed: the bytes that were looked at. */
+static int write_entry(struct install *in, const git_oid *id, const struct object *o)
 {
-	static const size_t block = COPY;
-	unsigned char *buffer = malloc(block);
-	int result = buffer ? 0 : -ENOMEM;
+	unsigned char head[16];
+	size_t len = pack_head(head, (unsigned)o->type, o->len);
+	int result = packfile_entry(&in->pack, id);
 
-	while (!result && from < to) {
-		size_t some = to - from < block ? (size_t)(to - from) : block;
-		ssize_t n = pread(in->take, buffer, some, (off_t)from);
-
-		if (n <= 0)
-			result = n < 0 ? -errno : -EBADMSG;
-		else
-			result = packfile_write(&in->pack, buffer, (size_t)n);
-		from += n > 0 ? (uint64_t)n : 0;
-	}
-	free(buffer);
-	return result;
+	if (!result)
+		result = packfile_write(&in->pack, head, len);
+	return result ? result : packfile_write(&in->pack, o->raw.data, o->raw.len);
 }
 
 static int read_whole_entry(struct install *in, uint64_t offset, struct object *o, uint64_t *end)
@@ -146,11 +137,11 @@ static int read_whole_entry(struct install *in, uint64_t offset, struct object *
 		return -EFBIG;
 	if (result)
 		return result;
-	*o = (struct object){ (git_object_t)e.kind, malloc((size_t)e.len + 1), (size_t)e.len };
+	*o = (struct object){ .type = (git_object_t)e.kind, .data = malloc((size_t)e.len + 1), .len = (size_t)e.len };
 	if (!o->data)
 		return -ENOMEM;
 	o->data[o->len] = 0;
-	return inflate_at(&in->z, in->take, in->size, e.data, o->data, o->len, end);
+	return inflate_at(&in->z, in->take, in->size, e.data, o->data, o->len, end, &o->raw);
 }
 
 static int take_entry(struct install *in, uint32_t number, uint64_t offset, uint64_t *end)
@@ -171,9 +162,7 @@ static int take_entry(struct install *in, uint32_t number, uint64_t offset, uint
 		result = oids_put(&in->where, &id, number);
 	if (!result)
 		result = check_object(in, &id, &o);
-	if (!result)
-		result = packfile_entry(&in->pack, &id);
-	return result ? result : copy_bytes(in, offset, *end);
+	return result ? result : write_entry(in, &id, &o);
 }
 
 static int take_entries(struct install *in, uint32_t count)
@@ -197,12 +186,12 @@ static int check_needs(struct install *in)
 		if (e->value == OIDS_NONE)
 			continue;
 		have = oids_get(&in->have, &e->id);
-		if (have == OIDS_NONE &&
-		    git_odb_exists_ext(in->odb, &e->id, GIT_ODB_LOOKUP_NO_REFRESH) == 1 &&
+		if (have == OIDS_NONE && git_odb_exists_ext(in->odb, &e->id, GIT_ODB_LOOKUP_NO_REFRESH) == 1 &&
 		    git_odb_read_header(&len, &type, in->odb, &e->id) == 0)
 			have = (uint32_t)type;
 		if (have != e->value)
-			return bad(in, &e->id, have == OIDS_NONE ? "is missing" : "is of another kind than what names it says");
+			return bad(in, &e->id,
+			           have == OIDS_NONE ? "is missing" : "is of another kind than what names it says");
 	}
 	return 0;
 }
@@ -290,7 +279,8 @@ int install_take(int take, int pack_dir, git_odb *odb, struct installed *out, st
 	if (!result)
 		return 0;
 	if (in.wrong)
-		return refuse(r, "workspace_conflict", git_oid_tostr_s(&in.culprit), "finish the Work with --keep, and report this",
+		return refuse(r, "workspace_conflict", git_oid_tostr_s(&in.culprit),
+		              "finish the Work with --keep, and report this",
 		              "what was taken out of the workspace does not pass the second check: object %s %s",
 		              git_oid_tostr_s(&in.culprit), in.wrong);
 	if (result == -EBADMSG || result == -EFBIG || result == -E2BIG)

@@ -52,8 +52,8 @@ static bool names_branch(int common, const char *file, const char *branch)
 
 static char *used_in(int common, const char *folder, bool head, const char *branch)
 {
-	static const char *const files[] = { "rebase-merge/head-name", "rebase-merge/update-refs", "rebase-apply/head-name",
-		                             "BISECT_START" };
+	static const char *const files[] = { "rebase-merge/head-name", "rebase-merge/update-refs",
+		                             "rebase-apply/head-name", "BISECT_START" };
 	size_t i;
 
 	if (head) {

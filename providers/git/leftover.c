@@ -52,14 +52,15 @@ static int make_commit(struct walk *w, const struct base *b, const git_oid *tree
 	static const char who[] = "Open Conduit <open-conduit@localhost>";
 	cleanup_text struct text text = { 0 };
 	cleanup_free char *head = format("tree %s\n", git_oid_tostr_s(tree)),
-	                  *tail = format("author %s %llu +0000\ncommitter %s %llu +0000\n\n%s\n", who, b->date, who, b->date,
-	                                 message);
+	                  *tail = format("author %s %llu +0000\ncommitter %s %llu +0000\n\n%s\n", who, b->date, who,
+	                                 b->date, message);
 	size_t i;
 
 	if (!head || !tail || !text_puts(&text, head))
 		return -ENOMEM;
 	for (i = 0; i < n; i++)
-		if (!text_puts(&text, "parent ") || !text_puts(&text, git_oid_tostr_s(&parents[i])) || !text_puts(&text, "\n"))
+		if (!text_puts(&text, "parent ") || !text_puts(&text, git_oid_tostr_s(&parents[i])) ||
+		    !text_puts(&text, "\n"))
 			return -ENOMEM;
 	return text_puts(&text, tail) ? walk_put(w, GIT_OBJECT_COMMIT, text.data, text.len, out) : -ENOMEM;
 }

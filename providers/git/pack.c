@@ -13,6 +13,7 @@
 void object_free(struct object *o)
 {
 	free(o->data);
+	text_clear(&o->raw);
 	*o = (struct object){ 0 };
 }
 
@@ -86,7 +87,8 @@ int pack_entry_at(int fd, uint64_t size, uint64_t offset, struct pack_entry *e)
 }
 
 /* Inflate up to room bytes: 1 when the stream ended there, 0 when there is no room left. */
-static int inflate_some(z_stream *z, int fd, uint64_t size, uint64_t *at, unsigned char *block, char *out, size_t room)
+static int inflate_some(z_stream *z, int fd, uint64_t size, uint64_t *at, unsigned char *block, char *out, size_t room,
+                        struct text *raw)
 {
 	z->next_out = (unsigned char *)out;
 	z->avail_out = (unsigned)room;
@@ -106,13 +108,16 @@ static int inflate_some(z_stream *z, int fd, uint64_t size, uint64_t *at, unsign
 		n = left ? read_at(fd, block, left < BLOCK ? (size_t)left : BLOCK, *at) : 0;
 		if (n <= 0)
 			return n < 0 ? (int)n : -EBADMSG;
+		if (raw && !text_add(raw, block, (size_t)n))
+			return -ENOMEM;
 		*at += (uint64_t)n;
 		z->next_in = block;
 		z->avail_in = (unsigned)n;
 	}
 }
 
-int inflate_at(z_stream *z, int fd, uint64_t size, uint64_t offset, char *out, size_t len, uint64_t *end)
+int inflate_at(z_stream *z, int fd, uint64_t size, uint64_t offset, char *out, size_t len, uint64_t *end,
+               struct text *raw)
 {
 	unsigned char block[BLOCK];
 	char sink[4096];
@@ -132,7 +137,7 @@ int inflate_at(z_stream *z, int fd, uint64_t size, uint64_t offset, char *out, s
 			to = sink;
 			room = 1;
 		}
-		result = inflate_some(z, fd, size, &at, block, to, room);
+		result = inflate_some(z, fd, size, &at, block, to, room, raw);
 		if (result < 0)
 			return result;
 		done += room - z->avail_out;
@@ -140,6 +145,8 @@ int inflate_at(z_stream *z, int fd, uint64_t size, uint64_t offset, char *out, s
 			return -EBADMSG;
 	}
 	*end = at - z->avail_in;
+	if (raw)
+		raw->len -= z->avail_in;
 	return done == len ? 0 : -EBADMSG;
 }
 
@@ -211,7 +218,7 @@ int delta_apply(const struct object *base, const unsigned char *delta, size_t le
 		return -EBADMSG;
 	if (to > OBJECT_MAX)
 		return -EFBIG;
-	*out = (struct object){ base->type, malloc((size_t)to + 1), (size_t)to };
+	*out = (struct object){ .type = base->type, .data = malloc((size_t)to + 1), .len = (size_t)to };
 	if (!out->data)
 		return -ENOMEM;
 	result = apply_all(base, p, end, out);

@@ -20,6 +20,7 @@ struct object {
 	git_object_t type;
 	char *data; /* malloc'ed, a NUL behind it */
 	size_t len;
+	struct text raw; /* the compressed bytes that data was made of, where it was whole in a pack; or empty */
 };
 void object_free(struct object *o);
 #define cleanup_object __attribute__((cleanup(object_free)))
@@ -72,8 +73,10 @@ struct pack_entry {
 };
 enum { PACK_OFFSET_DELTA = 6, PACK_NAMED_DELTA = 7 };
 int pack_entry_at(int fd, uint64_t size, uint64_t offset, struct pack_entry *e);
-/* The len bytes that are compressed at an offset, exactly; *end is the place behind them.  out NULL: only find the end. */
-int inflate_at(z_stream *z, int fd, uint64_t size, uint64_t offset, char *out, size_t len, uint64_t *end);
+/* The len bytes that are compressed at an offset, exactly; *end is the place behind them.  out NULL: only find the end.
+ * raw, unless NULL, gets the very bytes that were inflated. */
+int inflate_at(z_stream *z, int fd, uint64_t size, uint64_t offset, char *out, size_t len, uint64_t *end,
+               struct text *raw);
 int delta_apply(const struct object *base, const unsigned char *delta, size_t len, struct object *out);
 
 #endif

@@ -133,7 +133,8 @@ static int put_offsets(struct packfile *p)
 	int result = 0;
 
 	for (i = 0; i < p->n && !result; i++)
-		result = put32(p, p->entries[i].offset < 0x80000000u ? (uint32_t)p->entries[i].offset : 0x80000000u | far++);
+		result = put32(p, p->entries[i].offset < 0x80000000u ? (uint32_t)p->entries[i].offset
+		                                                     : 0x80000000u | far++);
 	for (i = 0; i < p->n && !result; i++)
 		if (p->entries[i].offset >= 0x80000000u) {
 			result = put32(p, (uint32_t)(p->entries[i].offset >> 32));

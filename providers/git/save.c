@@ -140,12 +140,14 @@ static int open_checkout(struct save *s, const json_t *params, struct refusal *r
 		return refuse_errno(r, s->checkout.common, "the checkout can't be opened");
 	if (fstatat(common, "reftable", &st, AT_SYMLINK_NOFOLLOW) == 0)
 		return refuse(r, "sandbox_workspace", s->checkout.path, "git refs migrate --ref-format=files",
-		              "%s keeps its references in a format (reftable) that can't be written here", s->checkout.path);
+		              "%s keeps its references in a format (reftable) that can't be written here",
+		              s->checkout.path);
 	result = refs_load(common, CHECKOUT_REFS_MAX, &s->refs);
 	if (result)
 		return errno = -result, refuse_errno(r, s->checkout.common, "the checkout's references can't be read");
 	if (read_small(common, "shallow", SHALLOW_MAX, &s->shallow) < 0 && errno != ENOENT)
-		return refuse_errno(r, s->checkout.common, "the checkout's list of where its history ends can't be read");
+		return refuse_errno(r, s->checkout.common,
+		                    "the checkout's list of where its history ends can't be read");
 	return 0;
 }
 
@@ -196,9 +198,9 @@ static int run_give(struct save *s, json_t **given, struct refusal *r)
 static json_t *reply_of(const json_t *found, json_t *given, struct refusal *r)
 {
 	json_t *reply = json_pack("{s:O, s:O, s:O, s:O, s:O, s:O}", "tip", json_object_get(found, "tip"), "saved",
-	                          json_object_get(given, "saved"), "outcome", json_object_get(given, "outcome"), "leftover",
-	                          json_object_get(given, "leftover"), "lost", json_object_get(found, "lost"), "notes",
-	                          json_object_get(found, "notes"));
+	                          json_object_get(given, "saved"), "outcome", json_object_get(given, "outcome"),
+	                          "leftover", json_object_get(given, "leftover"), "lost",
+	                          json_object_get(found, "lost"), "notes", json_object_get(found, "notes"));
 
 	if (!reply || json_array_extend(json_object_get(reply, "notes"), json_object_get(given, "notes")) < 0) {
 		json_decref(reply);

@@ -78,12 +78,14 @@ static bool leads_to(struct giving *g, const git_oid *from, const git_oid *to)
 
 static int refuse_set(struct giving *g, const char *name, enum set_result result, struct refusal *r)
 {
-	cleanup_free char *path = format("%s/%s", g->s->checkout.common, name), *lock = format("%s.lock", path ? path : name);
+	cleanup_free char *path = format("%s/%s", g->s->checkout.common, name),
+	                  *lock = format("%s.lock", path ? path : name);
 	cleanup_free char *word = lock ? quoted(lock) : NULL, *fix = word ? format("rm %s", word) : NULL;
 
 	if (result == SET_LOCKED)
 		return refuse(r, "workspace_conflict", lock, fix,
-		              "another git command holds %s; if none is running, the lock is left over", lock ? lock : name);
+		              "another git command holds %s; if none is running, the lock is left over",
+		              lock ? lock : name);
 	if (result == SET_FAILED)
 		return refuse_errno(r, path, "a reference of the checkout can't be written");
 	return refuse(r, "workspace_conflict", path, "save again", "%s changed while it was being saved", name);
@@ -149,7 +151,8 @@ static int give_ref(struct giving *g, const json_t *found, struct refusal *r)
 	(void)oid_parse(text_of(found, "id"), GIT_OID_HEXSZ, &id);
 	if (!git_odb_exists(g->odb, &id)) {
 		free(name);
-		return refuse(r, "workspace_conflict", suffix, "save again", "%s was not saved: its object is missing", suffix);
+		return refuse(r, "workspace_conflict", suffix, "save again", "%s was not saved: its object is missing",
+		              suffix);
 	}
 	rc = keep_earlier(g, name, &id, r);
 	if (!rc)
@@ -161,7 +164,8 @@ static int give_ref(struct giving *g, const json_t *found, struct refusal *r)
 		              git_oid_tostr_s(&id));
 		rc = name ? set_ours(g, name, &id, r) : no_memory(r);
 		if (rc == 1)
-			rc = refuse(r, "workspace_conflict", name, "git pack-refs --all", "%s can't be made in the checkout", name);
+			rc = refuse(r, "workspace_conflict", name, "git pack-refs --all",
+			            "%s can't be made in the checkout", name);
 	}
 	if (!rc)
 		rc = add_saved(g, found, name, &id, r);
@@ -179,7 +183,8 @@ static int locked(struct giving *g, struct refusal *r)
 	word = path ? quoted(path) : NULL;
 	fix = word ? format("rm %s", word) : NULL;
 	return refuse(r, "workspace_conflict", path, fix,
-	              "another git command is at work in the checkout (%s); if none is running, the lock is left over", file);
+	              "another git command is at work in the checkout (%s); if none is running, the lock is left over",
+	              file);
 }
 
 static bool is_bare(const struct checkout *c)
@@ -202,14 +207,15 @@ static int set_branch(struct giving *g, const char *name, const git_oid *old, co
 	}
 	if (locked(g, r))
 		return -1;
-	result = ref_set(g->common, name, old, tip, git_oid_is_zero(old) ? "save: created from the workspace" : "save: fast-forward",
-	                 &now);
+	result = ref_set(g->common, name, old, tip,
+	                 git_oid_is_zero(old) ? "save: created from the workspace" : "save: fast-forward", &now);
 	if (result == SET_DONE) {
 		g->outcome = "moved";
 		return 0;
 	}
 	if (result == SET_CLASH)
-		return note(g, r, format("%s can't be made in the checkout: a name above or beneath it is taken", name));
+		return note(g, r,
+		            format("%s can't be made in the checkout: a name above or beneath it is taken", name));
 	return refuse_set(g, name, result, r);
 }
 
@@ -222,15 +228,18 @@ static int give_branch(struct giving *g, const git_oid *tip, struct refusal *r)
 	if (!name)
 		return no_memory(r);
 	if (have < 0)
-		return note(g, r, format("%s can't be moved in the checkout: it is symbolic, or a name above or beneath it is taken",
-		                         name));
+		return note(g, r,
+		            format("%s can't be moved in the checkout: it is symbolic, or a name above or beneath it "
+		                   "is taken",
+		                   name));
 	if (have && leads_to(g, &old, tip)) {
 		g->outcome = "moved";
 		return 0;
 	}
 	if (have && !leads_to(g, tip, &old)) {
 		g->outcome = "diverged";
-		return note(g, r, format("%s has commits in the checkout that the workspace's branch doesn't have", name));
+		return note(g, r,
+		            format("%s has commits in the checkout that the workspace's branch doesn't have", name));
 	}
 	return set_branch(g, name, &old, tip, r);
 }
@@ -263,12 +272,14 @@ static int give_all(struct giving *g, struct refusal *r)
 
 int save_give(void *arg, json_t **reply, struct refusal *r)
 {
-	struct giving g = { .s = arg, .common = -1, .saved = json_array(), .leftover = json_array(), .notes = json_array() };
+	struct giving g = {
+		.s = arg, .common = -1, .saved = json_array(), .leftover = json_array(), .notes = json_array()
+	};
 	int rc = g.saved && g.leftover && g.notes ? give_all(&g, r) : no_memory(r);
 
 	if (!rc)
-		*reply = json_pack("{s:s, s:O, s:O, s:O}", "outcome", g.outcome, "saved", g.saved, "leftover", g.leftover, "notes",
-		                   g.notes);
+		*reply = json_pack("{s:s, s:O, s:O, s:O}", "outcome", g.outcome, "saved", g.saved, "leftover",
+		                   g.leftover, "notes", g.notes);
 	json_decref(g.saved);
 	json_decref(g.leftover);
 	json_decref(g.notes);

@@ -63,10 +63,12 @@ static int open_all(struct taking *t, struct refusal *r)
 		return -1;
 	result = known_open(&t->known, t->s->checkout.objects[0], &t->s->refs, &t->s->shallow);
 	if (result)
-		return errno = -result, refuse_errno(r, t->s->checkout.objects[0], "the checkout's objects can't be read");
+		return errno = -result,
+		       refuse_errno(r, t->s->checkout.objects[0], "the checkout's objects can't be read");
 	result = store_open(&t->store, t->git, t->known.odb);
 	if (result)
-		return refuse(r, "workspace_conflict", t->s->dir, "look into its .git/objects, or finish the Work with --keep",
+		return refuse(r, "workspace_conflict", t->s->dir,
+		              "look into its .git/objects, or finish the Work with --keep",
 		              "the objects of the workspace can't be read: %s", strerror(-result));
 	result = take_open(&t->take, quarantine);
 	if (result)
@@ -81,7 +83,8 @@ static int load_refs(struct taking *t)
 	size_t i;
 
 	if (result == -E2BIG) {
-		tips_lost(&t->tips, ".git/refs", "there are more than 100,000 references, or entries in a folder of them");
+		tips_lost(&t->tips, ".git/refs",
+		          "there are more than 100,000 references, or entries in a folder of them");
 		result = 0;
 	}
 	for (i = 0; i < t->refs.nbad; i++)
@@ -189,8 +192,8 @@ static int take_ref(struct taking *t, const struct ref *ref)
 		return 0;
 	for (size_t i = 0; i < GIT_COUNT(kinds); i++)
 		if (starts(ref->name, kinds[i].start)) {
-			result = tips_add(&t->tips, ref->name, kinds[i].kind, ref->name + strlen(kinds[i].start), &id, false,
-			                  false);
+			result = tips_add(&t->tips, ref->name, kinds[i].kind, ref->name + strlen(kinds[i].start), &id,
+			                  false, false);
 			return result < 0 ? result : 0;
 		}
 	return 0;
@@ -367,7 +370,8 @@ static int read_logs(struct taking *t, const char *folder, int depth, struct log
 		if (!path)
 			return -ENOMEM;
 		if (strcmp(path, "logs/refs/remotes") != 0)
-			result = names.type[i] == 4 /* DT_DIR */ ? read_logs(t, path, depth + 1, l) : read_log(t, path, l);
+			result = names.type[i] == 4 /* DT_DIR */ ? read_logs(t, path, depth + 1, l)
+			                                         : read_log(t, path, l);
 	}
 	return result;
 }
@@ -454,8 +458,13 @@ static int on_made(void *arg, const char *what, const char *suffix, const git_oi
 
 static int take_all(struct taking *t)
 {
-	struct leftover left = { .w = &t->walk, .dir = t->s->dir, .work = t->s->work, .root = t->root, .gitdir = t->git,
-		                 .report = { on_lost, on_note, &t->tips }, .made = on_made };
+	struct leftover left = { .w = &t->walk,
+		                 .dir = t->s->dir,
+		                 .work = t->s->work,
+		                 .root = t->root,
+		                 .gitdir = t->git,
+		                 .report = { on_lost, on_note, &t->tips },
+		                 .made = on_made };
 	cleanup_free char *head_branch = NULL;
 	bool good_head;
 	int result = load_refs(t);
@@ -483,7 +492,8 @@ static int take_all(struct taking *t)
 static int failed(struct taking *t, int error, struct refusal *r)
 {
 	if (error == -E2BIG)
-		return refuse(r, "workspace_conflict", t->s->dir, "commit less at a time, or finish the Work with --keep",
+		return refuse(r, "workspace_conflict", t->s->dir,
+		              "commit less at a time, or finish the Work with --keep",
 		              "there is more to save in the workspace than a save may hold");
 	if (error == -ENOMEM)
 		return no_memory(r);

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -170,7 +170,8 @@ static enum set_result write_fresh(int common, const char *fresh, const char *co
 	cleanup_fd int fd = make_file(common, fresh, O_WRONLY | O_TRUNC, 0);
 
 	if (fd < 0)
-		return errno == ENOTDIR || errno == EISDIR || errno == ELOOP || errno == ENAMETOOLONG ? SET_CLASH : SET_FAILED;
+		return errno == ENOTDIR || errno == EISDIR || errno == ELOOP || errno == ENAMETOOLONG ? SET_CLASH
+		                                                                                      : SET_FAILED;
 	return write_all(fd, content, strlen(content)) == 0 && fsync(fd) == 0 ? SET_DONE : SET_FAILED;
 }
 
@@ -184,7 +185,8 @@ static void write_log(int common, const char *name, const git_oid *old, const gi
 
 	git_oid_tostr(from, sizeof(from), old);
 	git_oid_tostr(to, sizeof(to), value);
-	line = format("%s %s Open Conduit <open-conduit@localhost> %lld +0000\t%s\n", from, to, (long long)time(NULL), why);
+	line = format("%s %s Open Conduit <open-conduit@localhost> %lld +0000\t%s\n", from, to, (long long)time(NULL),
+	              why);
 	if (fd >= 0 && line)
 		(void)write_all(fd, line, strlen(line));
 }

@@ -18,7 +18,7 @@
 #define CACHE_MAX  (96u << 20)
 #define CACHE_ITEM (8u << 20)
 #define SCAN_MAX   (16ull << 30) /* bytes of objects that are looked at for want of a hint */
-#define NEST_MAX   8 /* a delta's base elsewhere, whose base is elsewhere, … */
+#define NEST_MAX   8             /* a delta's base elsewhere, whose base is elsewhere, … */
 
 static int find(struct store *s, const git_oid *id, struct object *out, int nest);
 
@@ -112,7 +112,7 @@ static struct cached *slot_of(struct store *s, const struct pack *p, uint64_t of
 
 static int copy_object(const struct object *from, struct object *to)
 {
-	*to = (struct object){ from->type, malloc(from->len + 1), from->len };
+	*to = (struct object){ .type = from->type, .data = malloc(from->len + 1), .len = from->len };
 	if (!to->data)
 		return -ENOMEM;
 	memcpy(to->data, from->data, from->len + 1);
@@ -136,17 +136,20 @@ static void remember(struct store *s, const struct pack *p, uint64_t offset, con
 	s->cached += o->len;
 }
 
-static int inflate_object(struct store *s, const struct pack *p, const struct pack_entry *e, struct object *out)
+static int inflate_object(struct store *s, const struct pack *p, const struct pack_entry *e, bool raw,
+                          struct object *out)
 {
 	uint64_t end;
 	int result;
 
 	if (e->len > OBJECT_MAX)
 		return -EFBIG;
-	*out = (struct object){ (git_object_t)e->kind, malloc((size_t)e->len + 1), (size_t)e->len };
+	*out = (struct object){ .type = (git_object_t)e->kind,
+		                .data = malloc((size_t)e->len + 1),
+		                .len = (size_t)e->len };
 	if (!out->data)
 		return -ENOMEM;
-	result = inflate_at(&s->z, p->fd, p->size, e->data, out->data, out->len, &end);
+	result = inflate_at(&s->z, p->fd, p->size, e->data, out->data, out->len, &end, raw ? &out->raw : NULL);
 	if (result)
 		object_free(out);
 	else
@@ -196,7 +199,7 @@ static int read_base(struct store *s, struct pack *p, uint64_t offset, struct ch
 		if (result)
 			return result;
 		if (e.kind < PACK_OFFSET_DELTA)
-			return inflate_object(s, p, &e, out);
+			return inflate_object(s, p, &e, !chain->n, out);
 		result = chain_add(chain, &e, offset);
 		if (result)
 			return result;
@@ -218,7 +221,7 @@ static int pack_read(struct store *s, struct pack *p, uint64_t offset, struct ob
 
 		*out = (struct object){ 0 };
 		chain.n--;
-		result = inflate_object(s, p, &chain.v[chain.n].entry, &delta);
+		result = inflate_object(s, p, &chain.v[chain.n].entry, false, &delta);
 		if (!result)
 			result = delta_apply(&base, (const unsigned char *)delta.data, delta.len, out);
 		object_free(&delta);
@@ -260,7 +263,7 @@ static void find_places(struct store *s, struct pack *p)
 		if (pack_entry_at(p->fd, p->size, offset, &e) < 0 || e.len > SIZE_MAX)
 			return;
 		p->at[p->nat++] = offset;
-		if (inflate_at(&s->z, p->fd, p->size, e.data, NULL, (size_t)e.len, &offset) < 0)
+		if (inflate_at(&s->z, p->fd, p->size, e.data, NULL, (size_t)e.len, &offset, NULL) < 0)
 			return;
 	}
 }
@@ -329,7 +332,7 @@ static int inflate_loose(struct store *s, const struct text *file, struct object
 	}
 	if (used - n > len)
 		return -EBADMSG;
-	*out = (struct object){ (git_object_t)(i + 1), malloc(len + 1), len };
+	*out = (struct object){ .type = (git_object_t)(i + 1), .data = malloc(len + 1), .len = len };
 	if (!out->data)
 		return -ENOMEM;
 	memcpy(out->data, head + n, used - n);
@@ -389,20 +392,17 @@ static int worse(int a, int b)
 static int read_known(struct store *s, const git_oid *id, struct object *out)
 {
 	git_odb_object *o = NULL;
-	int result = -ENOENT;
-	struct object view;
+	int result;
 
 	if (!s->known || git_odb_read(&o, s->known, id) < 0)
 		return -ENOENT;
-	view = (struct object){ git_odb_object_type(o), (char *)git_odb_object_data(o), git_odb_object_size(o) };
-	*out = (struct object){ view.type, malloc(view.len + 1), view.len };
+	*out = (struct object){ .type = git_odb_object_type(o), .len = git_odb_object_size(o) };
+	out->data = malloc(out->len + 1);
 	if (out->data) {
-		memcpy(out->data, view.data, view.len);
-		out->data[view.len] = 0;
-		result = 0;
-	} else {
-		result = -ENOMEM;
+		memcpy(out->data, git_odb_object_data(o), out->len);
+		out->data[out->len] = 0;
 	}
+	result = out->data ? 0 : -ENOMEM;
 	git_odb_object_free(o);
 	return result;
 }

@@ -35,14 +35,19 @@ static int flush(struct take *t)
 
 static int put(struct take *t, const void *data, size_t len)
 {
+	const unsigned char *at = data;
 	int result = 0;
 
-	if (len > BUFFER - t->used)
-		result = flush(t);
-	if (!result) {
-		memcpy(t->buffer + t->used, data, len);
-		t->used += len;
-		t->size += len;
+	while (len && !result) {
+		size_t room = BUFFER - t->used, some = len < room ? len : room;
+
+		memcpy(t->buffer + t->used, at, some);
+		t->used += some;
+		t->size += some;
+		at += some;
+		len -= some;
+		if (t->used == BUFFER)
+			result = flush(t);
 	}
 	return result;
 }
@@ -100,7 +105,7 @@ int take_add(struct take *t, const struct object *o)
 		return -E2BIG;
 	result = put(t, head, pack_head(head, (unsigned)o->type, o->len));
 	if (!result)
-		result = deflate_all(t, o);
+		result = o->raw.len ? put(t, o->raw.data, o->raw.len) : deflate_all(t, o);
 	t->count++;
 	return result;
 }

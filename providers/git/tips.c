@@ -226,8 +226,8 @@ int tips_finish(struct tips *t)
 	int result = 0;
 
 	if (t->nover) {
-		result = keep_together(t->w, "References of the workspace beyond those that were saved by name", t->over, t->nover,
-		                       &id);
+		result = keep_together(t->w, "References of the workspace beyond those that were saved by name",
+		                       t->over, t->nover, &id);
 		if (!result)
 			result = tips_emit(t, "further references", "more", NULL, &id, false);
 	}

@@ -108,7 +108,8 @@ static int read_known(struct walk *w, const git_oid *id, struct object *out)
 
 	if (git_odb_read(&o, w->known->odb, id) < 0)
 		return -EBADMSG;
-	*out = (struct object){ git_odb_object_type(o), malloc(git_odb_object_size(o) + 1), git_odb_object_size(o) };
+	*out = (struct object){ .type = git_odb_object_type(o), .len = git_odb_object_size(o) };
+	out->data = malloc(out->len + 1);
 	if (out->data) {
 		memcpy(out->data, git_odb_object_data(o), out->len);
 		out->data[out->len] = 0;
@@ -117,7 +118,8 @@ static int read_known(struct walk *w, const git_oid *id, struct object *out)
 	return out->data ? 0 : -ENOMEM;
 }
 
-int walk_read(struct walk *w, const git_oid *id, git_object_t type, struct object *out, bool *present, struct problem *p)
+int walk_read(struct walk *w, const git_oid *id, git_object_t type, struct object *out, bool *present,
+              struct problem *p)
 {
 	int result;
 
@@ -178,8 +180,8 @@ static int content(struct walk *w, const git_oid *id, const char *name, struct p
 	if (result < 0 && !modules && !attributes && known_has(w->known, id) &&
 	    git_odb_read_header(&len, &type, w->known->odb, id) == 0) {
 		o.type = type;
-		return type == GIT_OBJECT_BLOB ? walk_keep(w, id, &o, true) :
-		                                 fault_of(w, id, "is of another kind than what names it says", p);
+		return type == GIT_OBJECT_BLOB ? walk_keep(w, id, &o, true)
+		                               : fault_of(w, id, "is of another kind than what names it says", p);
 	}
 	kept = result == 0;
 	result = walk_read(w, id, GIT_OBJECT_BLOB, &o, &present, p);
@@ -215,7 +217,8 @@ static bool beside(struct tree_iter *it, struct tree_entry *at, bool *have, cons
 static int entries(struct walk *w, const struct object *o, const struct object *other, int depth, struct problem *p)
 {
 	struct tree_iter it = { (const unsigned char *)o->data, (const unsigned char *)o->data + o->len };
-	struct tree_iter other_it = { (const unsigned char *)other->data, (const unsigned char *)other->data + other->len };
+	struct tree_iter other_it = { (const unsigned char *)other->data,
+		                      (const unsigned char *)other->data + other->len };
 	struct tree_entry e, at;
 	bool have = other->data && tree_next(&other_it, &at) == 1;
 	int more, result = 0;
@@ -337,7 +340,7 @@ int walk_any(struct walk *w, const git_oid *id, struct problem *p)
 
 int walk_put(struct walk *w, git_object_t type, const void *data, size_t len, git_oid *out)
 {
-	struct object o = { type, (char *)(uintptr_t)data, len };
+	struct object o = { .type = type, .data = (char *)(uintptr_t)data, .len = len };
 	struct problem p;
 	int seen;
 

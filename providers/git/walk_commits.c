@@ -52,29 +52,20 @@ static void is_bad(struct commit *c, const git_oid *id, const char *what)
 	c->problem = (struct problem){ *id, what };
 }
 
-/* The parents become commits of the walk too, still closed; *more tells that they have to be gone through. */
-static int open_commit(struct walk *w, uint32_t at, bool *more);
-
-static int commit_of(struct walk *w, const git_oid *id, uint32_t *out, bool *fresh)
+static int commit_of(struct walk *w, const git_oid *id, uint32_t *out)
 {
-	uint32_t at = oids_get(&w->index, id);
-	int result;
-
-	*fresh = at == OIDS_NONE;
-	if (!*fresh) {
-		*out = at;
-		return 0;
-	}
-	result = new_commit(w, id, out);
-	return result;
+	*out = oids_get(&w->index, id);
+	return *out == OIDS_NONE ? new_commit(w, id, out) : 0;
 }
 
+/* The parents become commits of the walk too, still closed; *more tells that they have to be gone through. */
 static int open_commit(struct walk *w, uint32_t at, bool *more)
 {
 	struct commit *c = &w->commits[at];
 	cleanup_object struct object o = { 0 };
 	struct commit_view view;
 	const char *wrong = NULL;
+	uint32_t *parents;
 	struct problem p;
 	bool present;
 	int result = walk_read(w, &c->id, GIT_OBJECT_COMMIT, &o, &present, &p);
@@ -102,21 +93,19 @@ static int open_commit(struct walk *w, uint32_t at, bool *more)
 		is_bad(c, &c->id, "has more than 100,000 parents");
 		return 0;
 	}
-	c->parents = calloc(view.parents + 1, sizeof(*c->parents));
-	if (!c->parents)
-		return -ENOMEM;
-	for (size_t i = 0; i < view.parents && !result; i++) {
+	parents = calloc(view.parents + 1, sizeof(*parents));
+	for (size_t i = 0; parents && i < view.parents && !result; i++) {
 		git_oid parent;
-		uint32_t number = 0;
-		bool fresh;
 
 		commit_parent(&view, i, &parent);
-		result = commit_of(w, &parent, &number, &fresh);
-		/* The list of commits may have moved. */
-		c = &w->commits[at];
-		c->parents[i] = number;
-		c->nparents = (uint32_t)i + 1;
+		result = commit_of(w, &parent, &parents[i]);
 	}
+	/* The list of commits may have moved. */
+	c = &w->commits[at];
+	c->parents = parents;
+	c->nparents = parents && !result ? (uint32_t)view.parents : 0;
+	if (!parents)
+		return -ENOMEM;
 	*more = !result;
 	return result;
 }
@@ -186,8 +175,7 @@ int walk_commit(struct walk *w, const git_oid *id, struct problem *p)
 {
 	struct stack s = { 0 };
 	uint32_t at;
-	bool fresh;
-	int result = commit_of(w, id, &at, &fresh);
+	int result = commit_of(w, id, &at);
 
 	if (!result && w->commits[at].state == COMMIT_OPEN)
 		result = push(&s, at);

@@ -76,7 +76,8 @@ static int read_file(struct reading *r, const char *path)
 	int result = fd;
 
 	if (fd >= 0)
-		result = st.st_size > (off_t)OBJECT_MAX ? -EFBIG : read_whole(fd, (size_t)st.st_size, OBJECT_MAX, &data);
+		result =
+		        st.st_size > (off_t)OBJECT_MAX ? -EFBIG : read_whole(fd, (size_t)st.st_size, OBJECT_MAX, &data);
 	if (result == -ENOENT)
 		return 0;
 	if (result < 0) {
@@ -89,7 +90,8 @@ static int read_file(struct reading *r, const char *path)
 static int read_link(struct reading *r, const char *path)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
-		                .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV };
+		                .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS |
+		                           RESOLVE_NO_XDEV };
 	cleanup_fd int fd = (int)syscall(SYS_openat2, r->root, path, &how, sizeof(how));
 	char target[LINK_MAX + 1];
 	ssize_t n = fd < 0 ? -1 : readlinkat(fd, "", target, sizeof(target));
@@ -162,7 +164,8 @@ static int read_entry(struct reading *r, const char *path, unsigned type, int de
 	}
 	cleanup_free char *shown_path = shown(path);
 	cleanup_free char *text =
-	        shown_path ? format("%s is a FIFO, a socket or a device: there is nothing in it to save", shown_path) : NULL;
+	        shown_path ? format("%s is a FIFO, a socket or a device: there is nothing in it to save", shown_path)
+	                   : NULL;
 
 	if (text)
 		r->report->note(r->report->arg, text);
@@ -231,7 +234,9 @@ static int read_folder(struct reading *r, const char *path, int depth, bool only
 int worktree_read(struct walk *w, const char *dir, int root, int gitdir, const struct files *tracked,
                   const struct report *report, struct files *out)
 {
-	struct reading r = { .w = w, .dir = dir, .root = root, .gitdir = gitdir, .tracked = tracked, .report = report, .out = out };
+	struct reading r = {
+		.w = w, .dir = dir, .root = root, .gitdir = gitdir, .tracked = tracked, .report = report, .out = out
+	};
 	int result;
 
 	ignore_init(&r.ignore);

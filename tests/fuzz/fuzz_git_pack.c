@@ -13,7 +13,7 @@
 static void as_delta(const uint8_t *data, size_t size)
 {
 	char text[] = "the base of every delta here";
-	struct object base = { GIT_OBJECT_BLOB, text, sizeof(text) - 1 }, out = { 0 };
+	struct object base = { .type = GIT_OBJECT_BLOB, .data = text, .len = sizeof(text) - 1 }, out = { 0 };
 
 	/* A length that is allowed, and would make this slow. */
 	if (size > 4 && data[1] & 0x80 && data[2] & 0x80 && data[3] & 0x80)
@@ -33,7 +33,9 @@ static void as_pack(const uint8_t *data, size_t size)
 	FUZZ_CHECK(s.packs && inflateInit(&s.z) == Z_OK);
 	s.z_ready = true;
 	s.npacks = 1;
-	s.packs[0] = (struct pack){ .fd = memfd_create("pack", MFD_CLOEXEC), .count = 64, .size = size, .index = strdup("x") };
+	s.packs[0] = (struct pack){
+		.fd = memfd_create("pack", MFD_CLOEXEC), .count = 64, .size = size, .index = strdup("x")
+	};
 	FUZZ_CHECK(s.packs[0].fd >= 0 && write(s.packs[0].fd, data, size) == (ssize_t)size);
 	FUZZ_CHECK(store_read(&s, &wanted, &out) < 0 && !out.data);
 	for (size_t i = 0; i < s.packs[0].found.cap; i++) {

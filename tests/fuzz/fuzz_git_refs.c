@@ -12,7 +12,8 @@ static void check_name(const char *name, size_t len)
 	FUZZ_CHECK(ref_name_valid(name, len));
 	FUZZ_CHECK(len <= REF_NAME_MAX && !memcmp(name, "refs/", 5));
 	for (size_t i = 0; i < len; i++)
-		FUZZ_CHECK((unsigned char)name[i] > ' ' && name[i] != 0x7f && !(i && name[i] == '.' && name[i - 1] == '.'));
+		FUZZ_CHECK((unsigned char)name[i] > ' ' && name[i] != 0x7f &&
+		           !(i && name[i] == '.' && name[i - 1] == '.'));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

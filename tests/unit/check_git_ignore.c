@@ -11,21 +11,24 @@ START_TEST(globs)
 		const char *pattern, *text;
 		bool match;
 	} cases[] = {
-		{ "a", "a", true },           { "a", "b", false },         { "*", "abc", true },         { "*", "a/b", false },
-		{ "a*c", "abbc", true },      { "a?c", "abc", true },      { "a?c", "a/c", false },      { "[ab]", "b", true },
-		{ "[!ab]", "b", false },      { "[^ab]", "c", true },      { "[a-c]", "b", true },       { "[]a]", "]", true },
-		{ "[a", "a", false },         { "[/]", "/", false },       { "[[:digit:]]x", "5x", true }, { "[[:nope:]]", "n", false },
-		{ "**/a", "a", true },        { "**/a", "x/y/a", true },   { "**/a", "xa", false },      { "a/**", "a/b/c", true },
-		{ "a/**", "a", false },       { "a/**/b", "a/b", true },   { "a/**/b", "a/x/y/b", true }, { "a/**/b", "ab", false },
-		{ "a**b", "axxb", true },     { "a**b", "ax/b", false },   { "\\*", "*", true },         { "\\*", "a", false },
-		{ "a\\", "a", false },        { "", "", true },            { "*.o", ".o", true },        { "[\\]]", "]", true },
+		{ "a", "a", true },           { "a", "b", false },           { "*", "abc", true },
+		{ "*", "a/b", false },        { "a*c", "abbc", true },       { "a?c", "abc", true },
+		{ "a?c", "a/c", false },      { "[ab]", "b", true },         { "[!ab]", "b", false },
+		{ "[^ab]", "c", true },       { "[a-c]", "b", true },        { "[]a]", "]", true },
+		{ "[a", "a", false },         { "[/]", "/", false },         { "[[:digit:]]x", "5x", true },
+		{ "[[:nope:]]", "n", false }, { "**/a", "a", true },         { "**/a", "x/y/a", true },
+		{ "**/a", "xa", false },      { "a/**", "a/b/c", true },     { "a/**", "a", false },
+		{ "a/**/b", "a/b", true },    { "a/**/b", "a/x/y/b", true }, { "a/**/b", "ab", false },
+		{ "a**b", "axxb", true },     { "a**b", "ax/b", false },     { "\\*", "*", true },
+		{ "\\*", "a", false },        { "a\\", "a", false },         { "", "", true },
+		{ "*.o", ".o", true },        { "[\\]]", "]", true },
 	};
 
 	for (size_t i = 0; i < GIT_COUNT(cases); i++) {
 		uint64_t effort = 10000;
 
-		ck_assert_msg(glob_match(cases[i].pattern, cases[i].text, &effort) == cases[i].match, "%s %s", cases[i].pattern,
-		              cases[i].text);
+		ck_assert_msg(glob_match(cases[i].pattern, cases[i].text, &effort) == cases[i].match, "%s %s",
+		              cases[i].pattern, cases[i].text);
 	}
 }
 END_TEST
@@ -61,7 +64,8 @@ START_TEST(levels)
 	ck_assert(ignore_match(&g, "d/folder", true) && !ignore_match(&g, "d/folder", false));
 	push(&g, "d/", "!keep.o\n/here\nx/y\n");
 	ck_assert(!ignore_match(&g, "d/keep.o", false) && ignore_match(&g, "d/a.o", false));
-	ck_assert(ignore_match(&g, "d/here", false) && ignore_match(&g, "d/x/y", false) && !ignore_match(&g, "d/z/x/y", false));
+	ck_assert(ignore_match(&g, "d/here", false) && ignore_match(&g, "d/x/y", false) &&
+	          !ignore_match(&g, "d/z/x/y", false));
 	ignore_pop(&g);
 	ck_assert(ignore_match(&g, "d/keep.o", false));
 	push(&g, "", "a\\ \nb  \n\\#c\n\\!d\ne\r\n!\n/\n");

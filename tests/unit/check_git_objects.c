@@ -15,11 +15,26 @@
 
 START_TEST(dotgit)
 {
-	static const char *const is[] = { ".git", ".GIT", ".git ", ".git.", ".git . .", "git~1", "GIT~1", ".git::$DATA", "git~1.",
-		                          ".g\xe2\x80\x8cit", "\xef\xbb\xbf.git", ".gi\xe2\x81\xaat", ".git\\x" };
-	static const char *const is_not[] = { ".gitx", ".gi", "git", "git~2", ".git_", "x.git", "", ".gitignore", ".g\xe2\x80\x8ait" };
-	static const char *const modules[] = { ".gitmodules", ".GitModules", "gitmod~1", "GITMOD~4", "gi7eba~1", "gi7eb~11", ".gitmodules ",
-		                               ".gitmod\xe2\x80\x8dules", ".gitmodules::$DATA", "x\\.gitmodules" };
+	static const char *const is[] = { ".git",
+		                          ".GIT",
+		                          ".git ",
+		                          ".git.",
+		                          ".git . .",
+		                          "git~1",
+		                          "GIT~1",
+		                          ".git::$DATA",
+		                          "git~1.",
+		                          ".g\xe2\x80\x8cit",
+		                          "\xef\xbb\xbf.git",
+		                          ".gi\xe2\x81\xaat",
+		                          ".git\\x" };
+	static const char *const is_not[] = { ".gitx", ".gi", "git",        "git~2",           ".git_",
+		                              "x.git", "",    ".gitignore", ".g\xe2\x80\x8ait" };
+	static const char *const modules[] = { ".gitmodules",        ".GitModules",
+		                               "gitmod~1",           "GITMOD~4",
+		                               "gi7eba~1",           "gi7eb~11",
+		                               ".gitmodules ",       ".gitmod\xe2\x80\x8dules",
+		                               ".gitmodules::$DATA", "x\\.gitmodules" };
 	static const char *const others[] = { "gitmodules", "gitmod~5", "gi7eba", ".gitmodulesx", "gi7ebb~1" };
 
 	for (size_t i = 0; i < GIT_COUNT(is); i++)
@@ -30,7 +45,8 @@ START_TEST(dotgit)
 		ck_assert_msg(is_gitmodules(modules[i]), "%s", modules[i]);
 	for (size_t i = 0; i < GIT_COUNT(others); i++)
 		ck_assert_msg(!is_gitmodules(others[i]), "%s", others[i]);
-	ck_assert(is_gitattributes(".gitattributes") && is_gitattributes("gi7d29~1") && !is_gitattributes("gitattributes"));
+	ck_assert(is_gitattributes(".gitattributes") && is_gitattributes("gi7d29~1") &&
+	          !is_gitattributes("gitattributes"));
 }
 END_TEST
 
@@ -41,7 +57,7 @@ START_TEST(trees)
 		size_t len;
 		bool good;
 	} cases[] = {
-#define ID "\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1"
+#define ID            "\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1"
 #define T(text, good) { text, sizeof(text) - 1, good }
 		T("", true),
 		T("100644 a\0" ID, true),
@@ -70,10 +86,19 @@ END_TEST
 
 START_TEST(modules)
 {
-	static const char good[] = "[submodule \"a\"]\n\tpath = a ; x\n\turl = \"https://a.test/\\\"x\" # y\n\n[core]\nx\n[submodule.B]\nurl=../b\n";
-	static const char *const bad[] = { "[submodule \"a\"]\nurl = -x\n", "[submodule \"..\"]\n", "[submodule \"a/../b\"]\n", "[submodule \"\"]\n",
-		                           "[submodule \"a\"]\nurl = \"\n", "[submodule \"a\"\n", "nonsense here\n", "[submodule \"a\"]\nurl = a\\qb\n",
-		                           "[submodule \"a\"]\nupdate = !x", "[submodule \"a\"]\npath=-x", "[submodule \"a\"]\nurl=http://" };
+	static const char good[] = "[submodule \"a\"]\n\tpath = a ; x\n\turl = \"https://a.test/\\\"x\" # "
+	                           "y\n\n[core]\nx\n[submodule.B]\nurl=../b\n";
+	static const char *const bad[] = { "[submodule \"a\"]\nurl = -x\n",
+		                           "[submodule \"..\"]\n",
+		                           "[submodule \"a/../b\"]\n",
+		                           "[submodule \"\"]\n",
+		                           "[submodule \"a\"]\nurl = \"\n",
+		                           "[submodule \"a\"\n",
+		                           "nonsense here\n",
+		                           "[submodule \"a\"]\nurl = a\\qb\n",
+		                           "[submodule \"a\"]\nupdate = !x",
+		                           "[submodule \"a\"]\npath=-x",
+		                           "[submodule \"a\"]\nurl=http://" };
 
 	ck_assert_ptr_null(verify_gitmodules(good, sizeof(good) - 1));
 	for (size_t i = 0; i < GIT_COUNT(bad); i++)
@@ -84,7 +109,7 @@ END_TEST
 START_TEST(deltas)
 {
 	char text[] = "0123456789";
-	struct object base = { GIT_OBJECT_BLOB, text, 10 }, out = { 0 };
+	struct object base = { .type = GIT_OBJECT_BLOB, .data = text, .len = 10 }, out = { 0 };
 	static const struct {
 		const char *delta;
 		size_t len;
@@ -92,14 +117,21 @@ START_TEST(deltas)
 	} cases[] = {
 #define D(delta, result) { delta, sizeof(delta) - 1, result }
 		D("\x0a\x03\x91\x02\x03", "234"),
-		D("\x0a\x05\x02" "ab" "\x91\x07\x03", "ab789"),
-		D("\x0b\x03\x91\x02\x03", NULL),         /* of another base */
-		D("\x0a\x04\x91\x02\x03", NULL),         /* too short */
-		D("\x0a\x02\x91\x02\x03", NULL),         /* too long */
-		D("\x0a\x03\x91\x08\x03", NULL),         /* beyond the base */
-		D("\x0a\x03\x91\x02", NULL),             /* cut */
-		D("\x0a\x03\x05" "ab", NULL),            /* cut */
-		D("\x0a\x03\x00" "abc", NULL),           /* reserved */
+		D("\x0a\x05\x02"
+		  "ab"
+		  "\x91\x07\x03",
+		  "ab789"),
+		D("\x0b\x03\x91\x02\x03", NULL), /* of another base */
+		D("\x0a\x04\x91\x02\x03", NULL), /* too short */
+		D("\x0a\x02\x91\x02\x03", NULL), /* too long */
+		D("\x0a\x03\x91\x08\x03", NULL), /* beyond the base */
+		D("\x0a\x03\x91\x02", NULL),     /* cut */
+		D("\x0a\x03\x05"
+		  "ab",
+		  NULL), /* cut */
+		D("\x0a\x03\x00"
+		  "abc",
+		  NULL),                                 /* reserved */
 		D("\x0a\x80\x80\x80\x80\x80\x80", NULL), /* a length without end */
 		D("", NULL),
 #undef D
@@ -121,7 +153,8 @@ START_TEST(take)
 {
 	char *dir = suite_mkdir(), *big = malloc(3 << 20);
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), before = suite_count_fds();
-	struct object small = { GIT_OBJECT_BLOB, (char[]){ "small" }, 5 }, large = { GIT_OBJECT_BLOB, big, 3 << 20 };
+	struct object small = { .type = GIT_OBJECT_BLOB, .data = (char[]){ "small" }, .len = 5 },
+	              large = { .type = GIT_OBJECT_BLOB, .data = big, .len = 3 << 20 };
 	uint64_t size[2];
 
 	ck_assert_int_eq(getentropy(big, 256), 0);
@@ -136,7 +169,9 @@ START_TEST(take)
 		ck_assert_int_eq(take_open(&t, fd) | take_add(&t, &small), 0);
 		mark = take_here(&t);
 		if (round)
-			ck_assert_int_eq(take_add(&t, &large) | take_add(&t, &small) | take_add(&t, &large) | take_back(&t, mark), 0);
+			ck_assert_int_eq(take_add(&t, &large) | take_add(&t, &small) | take_add(&t, &large) |
+			                         take_back(&t, mark),
+			                 0);
 		ck_assert_int_eq(take_add(&t, &small) | take_finish(&t), 0);
 		size[round] = t.size;
 		ck_assert_uint_eq(t.count, 2);

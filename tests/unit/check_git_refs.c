@@ -37,13 +37,33 @@ static git_oid id_of(const char *hex)
 
 START_TEST(names)
 {
-	static const char *const good[] = { "refs/heads/a", "refs/heads/a.b", "refs/heads/a/b", "refs/heads/@", "refs/heads/-a",
-		                            "refs/heads/\xc3\xa9", "refs/x" };
-	static const char *const bad[] = { "refs/heads/a..b", "refs/heads/.a", "refs/heads/a.lock", "refs/heads/a.lock/b",
-		                           "refs/heads/a/", "refs/heads//a", "refs/heads/a b", "refs/heads/a~", "refs/heads/a^",
-		                           "refs/heads/a:", "refs/heads/a?", "refs/heads/a*", "refs/heads/a[", "refs/heads/a\\",
-		                           "refs/heads/a@{b", "refs/heads/a.", "refs/heads/a\x7f", "refs/heads/a\n", "HEAD",
-		                           "refs/", "refs", "", "../refs/heads/a", "refs/../a", "heads/a" };
+	static const char *const good[] = { "refs/heads/a",  "refs/heads/a.b",      "refs/heads/a/b", "refs/heads/@",
+		                            "refs/heads/-a", "refs/heads/\xc3\xa9", "refs/x" };
+	static const char *const bad[] = { "refs/heads/a..b",
+		                           "refs/heads/.a",
+		                           "refs/heads/a.lock",
+		                           "refs/heads/a.lock/b",
+		                           "refs/heads/a/",
+		                           "refs/heads//a",
+		                           "refs/heads/a b",
+		                           "refs/heads/a~",
+		                           "refs/heads/a^",
+		                           "refs/heads/a:",
+		                           "refs/heads/a?",
+		                           "refs/heads/a*",
+		                           "refs/heads/a[",
+		                           "refs/heads/a\\",
+		                           "refs/heads/a@{b",
+		                           "refs/heads/a.",
+		                           "refs/heads/a\x7f",
+		                           "refs/heads/a\n",
+		                           "HEAD",
+		                           "refs/",
+		                           "refs",
+		                           "",
+		                           "../refs/heads/a",
+		                           "refs/../a",
+		                           "heads/a" };
 	char longest[REF_NAME_MAX + 2];
 
 	for (size_t i = 0; i < GIT_COUNT(good); i++)
@@ -59,7 +79,14 @@ END_TEST
 
 START_TEST(text)
 {
-	static const char *const bad[] = { "", "\n", "ref:", "ref: HEAD", "ref: refs/heads/a..b", "aaaa", A "x", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" };
+	static const char *const bad[] = { "",
+		                           "\n",
+		                           "ref:",
+		                           "ref: HEAD",
+		                           "ref: refs/heads/a..b",
+		                           "aaaa",
+		                           A "x",
+		                           "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" };
 	char *symbolic;
 	git_oid id;
 
@@ -83,7 +110,9 @@ START_TEST(loading)
 	git_oid id;
 
 	ck_assert_int_gt(git_libgit2_init(), 0);
-	put(fd, "packed-refs", "# pack-refs with: peeled\n" A " refs/heads/both\n" A " refs/tags/t\n^" B "\nnonsense\n" B " refs/heads/x..y\n");
+	put(fd, "packed-refs",
+	    "# pack-refs with: peeled\n" A " refs/heads/both\n" A " refs/tags/t\n^" B "\nnonsense\n" B
+	    " refs/heads/x..y\n");
 	put(fd, "refs/heads/both", B "\n");
 	put(fd, "refs/heads/deep/er", "ref: refs/heads/both\n");
 	put(fd, "refs/heads/a", "ref: refs/heads/b\n");
@@ -91,7 +120,8 @@ START_TEST(loading)
 	put(fd, "refs/heads/held.lock", A "\n");
 	put(fd, "refs/heads/bad", "bad\n");
 	ck_assert_int_eq(symlinkat("/etc/passwd", fd, "refs/heads/link") | mkfifoat(fd, "refs/heads/fifo", 0600) |
-	                         symlinkat("/", fd, "refs/folder"), 0);
+	                         symlinkat("/", fd, "refs/folder"),
+	                 0);
 	ck_assert_int_eq(refs_load(fd, 100, &r), 0);
 	ck_assert_uint_eq(r.n, 5);
 	/* A line that is none, a name that is none; the bad one, the link, the FIFO, the folder that is a link. */
@@ -149,8 +179,12 @@ END_TEST
 
 START_TEST(in_use)
 {
-	static const char *const places[] = { "HEAD", "worktrees/w/HEAD", "rebase-merge/head-name", "worktrees/w/rebase-apply/head-name",
-		                              "worktrees/w/rebase-merge/update-refs", "BISECT_START" };
+	static const char *const places[] = { "HEAD",
+		                              "worktrees/w/HEAD",
+		                              "rebase-merge/head-name",
+		                              "worktrees/w/rebase-apply/head-name",
+		                              "worktrees/w/rebase-merge/update-refs",
+		                              "BISECT_START" };
 	char *dir = suite_mkdir(), *where;
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -160,7 +194,10 @@ START_TEST(in_use)
 	for (size_t i = 0; i < GIT_COUNT(places); i++) {
 		bool head = strstr(places[i], "HEAD") != NULL;
 
-		put(fd, places[i], head ? "ref: refs/heads/x\n" : strstr(places[i], "START") ? "x\n" : "refs/heads/x\n" A "\n" B "\n");
+		put(fd, places[i],
+		    head                         ? "ref: refs/heads/x\n"
+		    : strstr(places[i], "START") ? "x\n"
+		                                 : "refs/heads/x\n" A "\n" B "\n");
 		where = branch_in_use(fd, false, "refs/heads/x");
 		ck_assert_msg(where && !strcmp(where, places[i]), "%s", places[i]);
 		free(where);
