@@ -579,7 +579,7 @@ int oc_workspace_save(oc_workspace *workspace, const char *work, uint32_t flags,
 	if (flags & ~(uint32_t)OC_SAVE_FINAL)
 		return oc_fail(err, OC_EVERSION, 0, "oc_workspace_save: a flag that this library does not know");
 	rc = start(workspace, SAVE, work, wait_ms, fn, userdata, &op, err);
-	if (rc >= 0)
+	if (rc >= 0 && op)
 		op->final = flags & OC_SAVE_FINAL;
 	return rc;
 }

@@ -193,7 +193,7 @@ int oc_workspace_check_saved(const char *provider, const json_t *work, const jso
 
 	if (rc == 0 && (!json_object_get(reply, "tip") || (tip && !is_oid(tip))))
 		rc = oc_reply_wrong(provider, "tip", "is no commit", err);
-	if (rc == 0 && !is_outcome(outcome))
+	if (rc == 0 && (!outcome || !is_outcome(outcome)))
 		rc = oc_reply_wrong(provider, "outcome", "is not one of the known", err);
 	if (rc == 0)
 		rc = check_refs(provider, work, saved, "saved", err);
