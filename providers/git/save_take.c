@@ -150,7 +150,9 @@ static int take_branch(struct taking *t, const char *head_branch)
 	else if (!result) {
 		cleanup_free char *text = format("the branch %s is gone in the workspace", t->s->branch);
 
-		if (text)
+		if (ref)
+			tips_lost(&t->tips, name, "it refers to nothing, or to itself");
+		else if (text)
 			tips_note(&t->tips, text);
 		if (t->has_head)
 			result = take_tip(t, head_branch ? head_branch : "HEAD", &t->head, false);
@@ -181,8 +183,9 @@ static int take_ref(struct taking *t, const struct ref *ref)
 	git_oid id;
 	int result;
 
-	/* What was fetched is where it was fetched from. */
-	if (starts(ref->name, "refs/remotes/"))
+	/* What was fetched is where it was fetched from; the Work's branch was first. */
+	if (starts(ref->name, "refs/remotes/") ||
+	    (starts(ref->name, "refs/heads/") && !strcmp(ref->name + strlen("refs/heads/"), t->s->branch)))
 		return 0;
 	if (refs_resolve(&t->refs, ref, &id) < 0) {
 		tips_lost(&t->tips, ref->name, "it refers to nothing, or to itself");

@@ -15,6 +15,7 @@
 #define NAMED_MAX 500u
 #define LOST_MAX  500u
 #define NOTES_MAX 100u
+#define WHAT_MAX  500u
 
 int tips_init(struct tips *t, struct walk *w, const struct refs *known, const char *work)
 {
@@ -35,9 +36,22 @@ void tips_free(struct tips *t)
 	free(t->over);
 }
 
+/* As it can be shown, and no longer than there is room for hundreds of them in an answer. */
+static char *brief(const char *text, size_t max)
+{
+	char *clean = shown(text);
+
+	if (!clean || strlen(clean) <= max + 3)
+		return clean;
+	while (max && ((unsigned char)clean[max] & 0xc0u) == 0x80u)
+		max--;
+	memcpy(clean + max, "...", 4);
+	return clean;
+}
+
 void tips_lost(struct tips *t, const char *what, const char *why)
 {
-	cleanup_free char *a = shown(what), *b = shown(why);
+	cleanup_free char *a = brief(what, WHAT_MAX), *b = brief(why, WHAT_MAX);
 
 	if (json_array_size(t->lost) >= LOST_MAX || !a || !b ||
 	    json_array_append_new(t->lost, json_pack("{s:s, s:s}", "what", a, "why", b)) < 0)
@@ -46,7 +60,7 @@ void tips_lost(struct tips *t, const char *what, const char *why)
 
 void tips_note(struct tips *t, const char *text)
 {
-	cleanup_free char *a = shown(text);
+	cleanup_free char *a = brief(text, 2 * WHAT_MAX);
 
 	if (a && json_array_size(t->notes) < NOTES_MAX)
 		(void)json_array_append_new(t->notes, json_string(a));
@@ -128,7 +142,7 @@ static char *suffix_for(struct tips *t, const char *kind, const char *name, cons
 
 int tips_emit(struct tips *t, const char *what, const char *kind, const char *name, const git_oid *id, bool left)
 {
-	cleanup_free char *suffix = suffix_for(t, kind, name, id), *seen = shown(what);
+	cleanup_free char *suffix = suffix_for(t, kind, name, id), *seen = brief(what, WHAT_MAX);
 	int result;
 
 	if (!suffix || !seen)

@@ -290,12 +290,15 @@ def repacked():
     for i in range(12):
         tips.append(w.commit(w.ws, "f%d" % (i % 3), text.replace("line %d\n" % (i * 7), "changed %d\n" % i)))
     w.git(w.ws, "gc", "-q", "--aggressive", "--prune=now")
+    ok("chain length" in w.git(w.ws, "verify-pack", "-v", *[w.ws + "/.git/objects/pack/" + f for f in os.listdir(w.ws + "/.git/objects/pack") if f.endswith(".idx")]), "control: a pack with deltas")
     r = w.save()
     ok(r["lost"] == [] and w.ref(OURS + "head") == tips[-1], "after a gc in the workspace", r)
     w.sound("gc")
     w.git(w.co, "update-ref", "-d", OURS + "head")
     shutil.rmtree(w.co + "/.git/logs/refs/open-conduit")
     w.git(w.co, "gc", "-q", "--prune=now")
+    # Without deltas nothing else depends on it.
+    w.git(w.ws, "-c", "pack.window=0", "repack", "-q", "-a", "-d", "-f")
     last = w.git(w.ws, "rev-parse", "HEAD^{tree}")
     line = [l.split() for l in w.git(w.ws, "verify-pack", "-v", w.ws + "/.git/objects/pack/" + [f for f in os.listdir(w.ws + "/.git/objects/pack") if f.endswith(".idx")][0]).splitlines() if l.startswith(last)][0]
     path = w.ws + "/.git/objects/pack/" + [f for f in os.listdir(w.ws + "/.git/objects/pack") if f.endswith(".pack")][0]
@@ -469,6 +472,22 @@ def sizes():
     w.done()
 
 
+def long_names():
+    """More that is lost than an answer has room for."""
+    w.start()
+    good = w.commit(w.ws, "new", "new\n")
+    folder = w.ws.encode() + b"/" + b"/".join(b"\xff" * 250 for _ in range(8))
+    os.makedirs(folder)
+    for i in range(1200):
+        os.close(os.open(folder + b"/" + b"\xfe" * 200 + b"%d" % i, os.O_CREAT | os.O_WRONLY, 0))
+    w.write(w.ws + "/.git/packed-refs", "".join("%s refs/heads/%s\n" % (w.raw_commit("2" * 40, [w.base], tail=b"\n%d\n" % i), ("\u202e" * 330) + str(i)) for i in range(700)))
+    r = w.save(final=True)
+    ok(r["outcome"] == "moved" and w.ref("refs/heads/agent/1") == good, "the branch is saved", str(r)[:300])
+    ok(len(r["lost"]) == 501 and "more" in r["lost"][-1]["what"], "500 are named, and how many more there are", r["lost"][-1:])
+    w.sound("long names")
+    w.done()
+
+
 def shadow():
     """What the checkout has is never taken from the workspace."""
     w.start()
@@ -519,7 +538,7 @@ while time.time() < end:
     w.done()
 
 
-TESTS = [config, links, alternates, corrupt, packs, repacked, objects, names, sizes, shadow, racing]
+TESTS = [config, links, alternates, corrupt, packs, repacked, objects, names, sizes, long_names, shadow, racing]
 if __name__ == "__main__":
     only = sys.argv[1:]
     for test in TESTS:
