@@ -113,6 +113,18 @@ static int user_name(const struct oc_plan_input *in, char *out, size_t size)
 	return 0;
 }
 
+/* Variables that send git to another repository than the clone, or make programs load and run what is not asked for: the
+ * host may have been started from a hook, and a Work's run means its own clone. */
+static bool leads_elsewhere(const char *name)
+{
+	static const char *const names[] = { "NODE_OPTIONS", "BASH_ENV", "ENV" };
+
+	for (size_t i = 0; i < OC_COUNT(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return strncmp(name, "GIT_", 4) == 0 || strncmp(name, "LD_", 3) == 0;
+}
+
 /* The whole environment, by name.  What no shell could have exported (functions of bash) is left out. */
 static int env_whole(struct command *c, oc_error **err)
 {
@@ -128,6 +140,8 @@ static int env_whole(struct command *c, oc_error **err)
 			continue;
 		memcpy(name, *e, n);
 		name[n] = '\0';
+		if (c->in->request->work && leads_elsewhere(name))
+			continue;
 		if (oc_env_name_valid(name) && strcmp(name, RUN_MARK) != 0 && strcmp(name, RUN_DIR) != 0)
 			rc = env_set(c, name, NULL, err);
 	}

@@ -361,6 +361,49 @@ def conflicts(w):
     w.sound("conflicts")
 
 
+def tree(path):
+    found = {}
+    for base, _, files in os.walk(path):
+        for f in files:
+            with open(os.path.join(base, f), "rb") as file:
+                found[os.path.join(base, f)] = hashlib.sha256(file.read()).hexdigest()
+    return found
+
+
+def decoy(w):
+    """The host started from a hook of another repository: nothing of that is touched, and the Work is where it should be."""
+    other, ran = w.home + "/decoy", w.home + "/decoy-ran"
+    w.make_checkout(other)
+    script = put(w.home + "/decoy.sh", "#!/bin/sh\ntouch %s\n" % ran, 0o700)
+    env = {"GIT_DIR": other + "/.git", "GIT_WORK_TREE": other, "GIT_INDEX_FILE": other + "/.git/index",
+           "GIT_OBJECT_DIRECTORY": other + "/.git/objects", "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.fsmonitor",
+           "GIT_CONFIG_VALUE_0": script, "GIT_SSH_COMMAND": script, "GIT_ASKPASS": script, "GIT_EXEC_PATH": w.home,
+           "GIT_EXTERNAL_DIFF": script, "BASH_ENV": script, "ENV": script, "NODE_OPTIONS": "--require " + script}
+    control = subprocess.run(["git", "rev-parse", "--git-dir"], cwd=w.checkout, env={"PATH": "/usr/bin:/bin", "GIT_DIR": env["GIT_DIR"]},
+                             capture_output=True, text=True).stdout.strip()
+    ok(control == env["GIT_DIR"], "decoy: control: it does lead git elsewhere", control)
+    before = tree(other)
+    p = w.turn(COMMIT % ("d", "d"), "decoy", "plain", env=env)
+    work = w.work("decoy")
+    q = w.oc("work", "finish", "decoy", env=env)
+    ok(p.returncode == 0 and q.returncode == 0 and w.messages("refs/heads/" + work["branch"]) == ["d", "one"],
+       "decoy: made, run, saved and removed all the same", p.stderr + q.stderr)
+    ok(tree(other) == before and not os.path.exists(ran), "decoy: and it is as it was")
+
+
+def branches(w):
+    """What comes from an issue is a name, or refused; never an option or another place."""
+    touched = w.home + "/touched"
+    before = set(w.git("for-each-ref", "--format=%(refname)").splitlines())
+    for name in ("1/../../x", "--upload-pack=touch " + touched, "-x", "@{u}", "a..b", "HEAD", "n" * 300, "a\nb", "a\u202eb", "x.lock", "~x", "a b", ""):
+        p = w.turn(COMMIT % ("n", "n"), binding="job", name=name)
+        new = set(w.git("for-each-ref", "--format=%(refname)", "refs/heads").splitlines()) - before
+        fine = new == {"refs/heads/agent/" + name} if p.returncode == 0 else p.returncode == 125 and not new
+        ok(fine and not os.path.exists(touched), "branch of %r: %s" % (name[:30], "as it is" if p.returncode == 0 else "refused"), p.stderr)
+        before |= new
+    w.sound("branches")
+
+
 def lost(w):
     """What can't be saved keeps the workspace, and is named."""
     for key in ("lost", None):
@@ -461,7 +504,7 @@ def part(name):
 
 
 def main():
-    every = ["killed", "protected", "boxed", "life", "refusals", "own", "secrets", "busy", "interrupted", "detached", "clones", "conflicts", "lost",
+    every = ["killed", "protected", "boxed", "life", "refusals", "own", "secrets", "busy", "interrupted", "detached", "clones", "conflicts", "lost", "decoy", "branches",
              "killed_own"]
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(part, sys.argv[1:] or every))
