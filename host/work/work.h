@@ -34,5 +34,6 @@ void work_show(struct host *h, const json_t *work);
 void work_table(struct host *h, const json_t *works);
 
 int work_exec(struct host *h, int argc, char **argv);
+int work_attach(struct host *h, int argc, char **argv);
 
 #endif

@@ -188,6 +188,8 @@ def secrets(w):
     p = w.turn("echo canary-of-env", "sec", "plain")
     found = subprocess.run(["grep", "-rlaE", "canary-of-env", w.state], capture_output=True, text=True).stdout
     ok(p.returncode == 0 and found, "control: what a command prints is found there")
+    p = w.oc("work", "attach", "web/plain/sec")
+    ok(p.returncode == 125 and "not built yet" in p.stderr, "work attach: not built yet", p.stderr)
     ok(w.oc("work", "finish", "web/secret/sec").returncode == 0 and w.oc("work", "finish", "sec").returncode == 0,
        "two Works of one key are told apart by their bindings")
 
@@ -318,6 +320,8 @@ def protected(w):
     p = w.oc("work", "exec", "one", "--", "sh", "-c", "pwd; cat log")
     ok(p.returncode == 0 and p.stdout.split() == [one["workspace"], "1"] and "not confined" in p.stderr, "work exec: in the workspace, and said what it is", p.stderr)
     ok(w.run_record(w.work("one")["runs"][0]["id"])["kind"] == "none", "work exec: the record says unsandboxed")
+    p = w.oc("work", "attach", "one")
+    ok(p.returncode == 125 and "attach_sandboxed" in p.stderr, "work attach: refused for a Work that ran in a process sandbox", p.stderr)
     with sqlite3.connect(w.state + "/state.db") as db:
         db.execute("UPDATE runs SET kind = 'container' WHERE id = ?", (w.work("two")["runs"][0]["id"],))
     p = w.oc("work", "exec", "two", "--", "true")
