@@ -83,7 +83,7 @@ says 'usage: no question' 2 'ask something' open-conduit explain --policy x
 says 'usage: which run' 2 'which run' open-conduit runs get
 says 'usage: which binding' 2 'which binding' open-conduit run
 says 'usage: which Work' 2 'which Work' open-conduit work show
-says 'usage: a misspelt command of work' 2 'did you mean "finish"?' open-conduit work finsih
+says 'usage: a misspelt command of work' 2 'did you mean "exec"?' open-conduit work exce
 says 'usage: no command for a Work' 2 'no command to run' open-conduit work exec 1 --
 says 'work: there is no such' 1 'there is no Work' open-conduit work show nothing
 for c in '' exec doctor explain provider runs 'runs list' 'runs get' 'runs logs' 'runs stop' 'provider list' config 'config check' 'config schema' run work 'work list' 'work show' 'work exec' 'work attach' 'work finish'; do
