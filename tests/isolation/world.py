@@ -6,6 +6,9 @@ Where things are comes from the environment: OC_BUILD (the build folder), OC_SRT
 node_modules hold srt and Node)."""
 import json, os, shutil, socket, subprocess, sys, tempfile, threading
 
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "git"))
+from gitworld import Provider  # noqa: E402
+
 BUILD = os.environ["OC_BUILD"]
 SRT = os.environ.get("OC_SRT", "")
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -74,16 +77,19 @@ class World:
                        stdout=subprocess.DEVNULL, env={"PATH": "/usr/bin:/bin", "HOME": self.root})
 
     def make_clone(self):
-        """The shape of a clone that the contract names: what makes git look elsewhere is there, harmless."""
+        """As a Work's is made, by the provider of workspaces."""
+        checkout, clone = self.root + "/checkout", self.ws
+        self.ws = checkout  # where git() works
+        os.mkdir(checkout)
         self.git("init", "-q", "-b", "main")
-        put(self.ws + "/file", "one\n", 0o644)
+        put(checkout + "/file", "one\n", 0o644)
         self.git("add", "file")
         self.git("commit", "-q", "-m", "one")
-        put(self.ws + "/.git/objects/info/alternates", "", 0o644)
-        put(self.ws + "/.git/config.worktree", "", 0o644)
-        put(self.ws + "/.git/commondir", "../.git\n", 0o644)
-        os.makedirs(self.ws + "/.git/info", exist_ok=True)
-        os.makedirs(self.ws + "/.git/hooks", exist_ok=True)
+        self.ws = clone
+        os.rmdir(clone)
+        provider = Provider({"PATH": "/usr/bin:/bin", "HOME": self.root})
+        provider.ask("create", checkout=checkout, dir=clone, branch="main", base=None, author={"name": "t", "email": "t@example.test"})
+        provider.end()
 
     def oc(self, *args, input=None, env=None, timeout=180, cwd=None, pass_fds=(), text=True):
         return subprocess.run([BUILD + "/host/open-conduit", *args], cwd=cwd or self.ws, env={**self.env, **(env or {})},
