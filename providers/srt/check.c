@@ -134,7 +134,8 @@ static bool check_programs(json_t *checks, struct srt *srt, bool *ok)
 		process_run(&p);
 		p.out[strcspn(p.out, "\r\n")] = '\0';
 	}
-	return add_located(checks, "programs", "bwrap, socat, rg, bash, which, sh and our relay are there", rc, &r, p.out, begin);
+	return add_located(checks, "programs", "bwrap, socat, rg, bash, which, sh and our relay are there", rc, &r,
+	                   p.out, begin);
 }
 
 static bool check_user(json_t *checks, bool *ok)

@@ -424,12 +424,12 @@ static json_t *digest_json(const struct srt *srt, const char *path)
 json_t *srt_identity(const struct srt *srt)
 {
 	cleanup_free char *manifest = srt->package ? format("%s/package.json", srt->package) : NULL;
-	json_t *identity = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "srt", string_or_null(srt->version),
-	                             "package", string_or_null(srt->package), "cli_digest", digest_json(srt, srt->cli),
-	                             "package_digest", digest_json(srt, manifest), "seccomp_stamp",
-	                             stamp_of(srt->apply_seccomp), "node", string_or_null(srt->node_version),
-	                             "node_path", string_or_null(srt->node), "node_stamp", stamp_of(srt->node), "relay_digest",
-	                             digest_json(srt, srt->relay));
+	json_t *identity =
+	        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "srt", string_or_null(srt->version),
+	                  "package", string_or_null(srt->package), "cli_digest", digest_json(srt, srt->cli),
+	                  "package_digest", digest_json(srt, manifest), "seccomp_stamp", stamp_of(srt->apply_seccomp),
+	                  "node", string_or_null(srt->node_version), "node_path", string_or_null(srt->node),
+	                  "node_stamp", stamp_of(srt->node), "relay_digest", digest_json(srt, srt->relay));
 	int id;
 
 	for (id = 0; identity && id < PROGRAMS; id++) {
@@ -446,7 +446,8 @@ json_t *srt_identity(const struct srt *srt)
 
 json_t *srt_tools(const struct srt *srt, const char *guest)
 {
-	const char *const fixed[] = { srt->package, srt->modules, srt->cli, srt->apply_seccomp, srt->node, srt->relay, guest };
+	const char *const fixed[] = { srt->package, srt->modules, srt->cli, srt->apply_seccomp,
+		                      srt->node,    srt->relay,   guest };
 	json_t *tools = json_array();
 	size_t i;
 	int id;

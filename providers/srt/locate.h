@@ -16,14 +16,14 @@ struct program {
 	char *found, *real; /* as PATH has it, and where that leads; NULL: missing */
 };
 struct srt {
-	struct known *known; /* not its own; NULL: all is read anew */
+	struct known *known;     /* not its own; NULL: all is read anew */
 	char *package, *modules; /* srt's own directory, and the node_modules that holds it */
 	char *beside;            /* the directory on PATH where the srt command is; or NULL */
 	char *cli, *vendor, *apply_seccomp, *version;
 	char *node, *node_version; /* version NULL: it can only be told by running it */
 	struct program programs[PROGRAMS];
-	char *relay;               /* ours, in socat's place */
-	char *path; /* those directories of PATH that hold one of the programs, in order */
+	char *relay; /* ours, in socat's place */
+	char *path;  /* those directories of PATH that hold one of the programs, in order */
 };
 const char *program_name(enum program_id id);
 
