@@ -23,6 +23,9 @@ static void check_paths(const json_t *list)
 			continue;
 		FUZZ_CHECK(oc_policy_path_check(path, &fix) == NULL && fix == NULL);
 		full = oc_policy_path_expand(path, "/h", "/w", "/r");
+		/* By one byte too long with its placeholder put in: refused when it is resolved. */
+		if (!full && strlen(path) == OC_POLICY_PATH_MAX - 1 && path[0] == '~')
+			continue;
 		FUZZ_CHECK(full && full[0] == '/' && !strstr(full, "//") && !strstr(full, "/../") &&
 		           !strstr(full, "/./"));
 		FUZZ_CHECK(full[1] == '\0' || full[strlen(full) - 1] != '/');
