@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "be32.h"
 #include "oids.h"
 #include "packfile.h"
 #include "take.h"
@@ -233,7 +234,7 @@ static int read_head(struct install *in, uint32_t *count)
 	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > TAKE_MAX + OBJECT_MAX + (1u << 20) ||
 	    pread(in->take, head, sizeof(head), 0) != (ssize_t)sizeof(head) || memcmp(head, "PACK\0\0\0\2", 8) != 0)
 		return -EBADMSG;
-	*count = (uint32_t)head[8] << 24 | (uint32_t)head[9] << 16 | (uint32_t)head[10] << 8 | head[11];
+	*count = be32(head + 8);
 	in->size = (uint64_t)st.st_size;
 	return *count <= TAKE_COUNT ? 0 : -EBADMSG;
 }

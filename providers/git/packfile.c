@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "be32.h"
 #include "setref.h"
 
 #define BUFFER 262144u
@@ -17,14 +18,6 @@
 #define PACK_TEMP "tmp_pack_open-conduit"
 #define IDX_TEMP  "tmp_idx_open-conduit"
 #define SHA1      20u
-
-static void be32(unsigned char *p, uint32_t v)
-{
-	p[0] = (unsigned char)(v >> 24);
-	p[1] = (unsigned char)(v >> 16);
-	p[2] = (unsigned char)(v >> 8);
-	p[3] = (unsigned char)v;
-}
 
 static int flush(struct packfile *p)
 {
@@ -79,7 +72,7 @@ int packfile_open(struct packfile *p, int dir, uint32_t count)
 	if (!p->buffer || !p->entries || mbedtls_md_setup(&p->hash, mbedtls_md_info_from_type(MBEDTLS_MD_SHA1), 0))
 		return -ENOMEM;
 	result = open_temp(p, PACK_TEMP);
-	be32(head + 8, count);
+	be32_write(head + 8, count);
 	if (!result)
 		result = packfile_write(p, head, sizeof(head));
 	return result;
@@ -123,7 +116,7 @@ static int put32(struct packfile *p, uint32_t v)
 {
 	unsigned char b[4];
 
-	be32(b, v);
+	be32_write(b, v);
 	return put(p, b, sizeof(b));
 }
 

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "be32.h"
 #include "files.h"
 #include "verify.h"
 
@@ -21,11 +22,6 @@ struct cursor {
 	char name[NAME_LONG + 1];
 	size_t name_len;
 };
-
-static uint32_t be32(const unsigned char *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
 
 static unsigned be16(const unsigned char *p)
 {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "be32.h"
 #include "beneath.h"
 
 #define PACKS_MAX  4096u
@@ -21,11 +22,6 @@
 #define NEST_MAX   8             /* a delta's base elsewhere, whose base is elsewhere, … */
 
 static int find(struct store *s, const git_oid *id, struct object *out, int nest);
-
-static uint32_t be32(const unsigned char *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
 
 /* Version 2 of an index; any other is no hint. */
 static void load_hints(struct store *s, struct pack *p)

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "be32.h"
+
 #define BUFFER (1u << 20)
 
 size_t pack_head(unsigned char out[16], unsigned kind, uint64_t len)
@@ -132,10 +134,10 @@ int take_back(struct take *t, struct take_mark mark)
 
 int take_finish(struct take *t)
 {
-	unsigned char n[4] = { (unsigned char)(t->count >> 24), (unsigned char)(t->count >> 16),
-		               (unsigned char)(t->count >> 8), (unsigned char)t->count };
+	unsigned char n[4];
 	int result = flush(t);
 
+	be32_write(n, t->count);
 	if (!result && pwrite(t->fd, n, sizeof(n), 8) != (ssize_t)sizeof(n))
 		result = errno ? -errno : -EIO;
 	return result;
