@@ -11,8 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/sha256_ni.h"
-
 /* mbedTLS 3 gave the checked functions the plain names. */
 #if MBEDTLS_VERSION_NUMBER < 0x03000000
 #define sha256_starts mbedtls_sha256_starts_ret
@@ -37,94 +35,28 @@ static void to_text(const unsigned char raw[32], char out[OC_DIGEST_SIZE])
 	*p = '\0';
 }
 
-/* One digest on its way: by the processor's instructions, or by mbedTLS. */
-struct hash {
-	bool ni;
-	mbedtls_sha256_context plain;
-	uint32_t state[8];
-	uint64_t len;
-	unsigned char tail[64]; /* what is no whole block yet */
-};
-
-static int hash_begin(struct hash *h)
-{
-	static const uint32_t first[8] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-		                           0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 };
-
-	h->ni = oc_sha256_ni();
-	if (!h->ni) {
-		mbedtls_sha256_init(&h->plain);
-		return sha256_starts(&h->plain, 0);
-	}
-	memcpy(h->state, first, sizeof(first));
-	h->len = 0;
-	return 0;
-}
-
-static int hash_add(struct hash *h, const unsigned char *data, size_t len)
-{
-	size_t held = (size_t)(h->len % 64), n;
-
-	if (!h->ni)
-		return sha256_update(&h->plain, data, len);
-	h->len += len;
-	if (held) {
-		n = OC_MIN(len, 64 - held);
-		memcpy(h->tail + held, data, n);
-		if (held + n < 64)
-			return 0;
-		oc_sha256_ni_blocks(h->state, h->tail, 1);
-		data += n;
-		len -= n;
-	}
-	oc_sha256_ni_blocks(h->state, data, len / 64);
-	if (len % 64)
-		memcpy(h->tail, data + len / 64 * 64, len % 64);
-	return 0;
-}
-
-static int hash_end(struct hash *h, unsigned char raw[32])
-{
-	unsigned char end[72] = { 0x80 };
-	size_t pad = 64 - (size_t)((h->len + 8) % 64);
-	uint64_t bits = h->len * 8;
-
-	if (!h->ni)
-		return sha256_finish(&h->plain, raw);
-	for (int i = 0; i < 8; i++)
-		end[pad + (size_t)i] = (unsigned char)(bits >> (56 - 8 * i));
-	(void)hash_add(h, end, pad + 8);
-	for (int i = 0; i < 32; i++)
-		raw[i] = (unsigned char)(h->state[i / 4] >> (24 - 8 * (i % 4)));
-	return 0;
-}
-
-static void hash_free(struct hash *h)
-{
-	if (!h->ni)
-		mbedtls_sha256_free(&h->plain);
-}
-
 int oc_digest(const void *data, size_t len, char out[OC_DIGEST_SIZE])
 {
+	mbedtls_sha256_context ctx;
 	unsigned char raw[32];
-	struct hash h;
-	int rc = hash_begin(&h);
+	int rc;
 
+	mbedtls_sha256_init(&ctx);
+	rc = sha256_starts(&ctx, 0);
 	if (rc == 0)
-		rc = hash_add(&h, data, len);
+		rc = sha256_update(&ctx, data, len);
 	if (rc == 0)
-		rc = hash_end(&h, raw);
-	hash_free(&h);
+		rc = sha256_finish(&ctx, raw);
+	mbedtls_sha256_free(&ctx);
 	if (rc)
 		return -EIO;
 	to_text(raw, out);
 	return 0;
 }
 
-static int add_from(struct hash *h, int fd)
+static int update_from(mbedtls_sha256_context *ctx, int fd)
 {
-	unsigned char block[16384];
+	unsigned char block[32768];
 	off_t at = 0;
 
 	for (;;) {
@@ -134,7 +66,7 @@ static int add_from(struct hash *h, int fd)
 			continue;
 		if (n <= 0)
 			return n < 0 ? -errno : 0;
-		if (hash_add(h, block, (size_t)n))
+		if (sha256_update(ctx, block, (size_t)n))
 			return -EIO;
 		at += n;
 	}
@@ -142,8 +74,8 @@ static int add_from(struct hash *h, int fd)
 
 int oc_digest_fd(int fd, char out[OC_DIGEST_SIZE])
 {
+	mbedtls_sha256_context ctx;
 	unsigned char raw[32];
-	struct hash h;
 	struct stat st;
 	int rc;
 
@@ -151,10 +83,11 @@ int oc_digest_fd(int fd, char out[OC_DIGEST_SIZE])
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -EINVAL;
-	rc = hash_begin(&h) ? -EIO : add_from(&h, fd);
-	if (rc == 0 && hash_end(&h, raw))
+	mbedtls_sha256_init(&ctx);
+	rc = sha256_starts(&ctx, 0) ? -EIO : update_from(&ctx, fd);
+	if (rc == 0 && sha256_finish(&ctx, raw))
 		rc = -EIO;
-	hash_free(&h);
+	mbedtls_sha256_free(&ctx);
 	if (rc == 0)
 		to_text(raw, out);
 	return rc;

@@ -98,7 +98,7 @@ static int start(struct oc_guard *g, oc_error **err)
 
 	if (rc < 0)
 		return rc;
-	rc = oc_preflight_guest(&plan, err);
+	rc = oc_preflight_programs(&plan, err);
 	rc = rc < 0 ? rc : oc_launch_fork(&g->launch, &plan, g->umask, err);
 	if (rc >= 0) {
 		oc_fault("guard:before-started");

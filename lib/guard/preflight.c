@@ -297,11 +297,13 @@ static void check_clone(const struct oc_plan_view *p, oc_error **all)
 		check_part(path.data, part, all);
 }
 
-int oc_preflight_guest(const struct oc_plan_view *p, oc_error **err)
+int oc_preflight_programs(const struct oc_plan_view *p, oc_error **err)
 {
 	oc_error *all = NULL;
 
 	check_digest(p->guest, p->guest_digest, "guest", &all);
+	if (p->provider)
+		check_digest(p->provider, p->provider_digest, "provider", &all);
 	if (!all)
 		return 0;
 	*err = all;
@@ -315,9 +317,6 @@ static int preflight(int run_dir, const struct oc_plan_view *p, const struct bou
 	check_earlier(run_dir, p, &all);
 	check_grants(p, &all);
 	check_clone(p, &all);
-	check_digest(p->guest, p->guest_digest, "guest", &all);
-	if (p->provider)
-		check_digest(p->provider, p->provider_digest, "provider", &all);
 	check_tools(p, &all);
 	check_tmpdir(p, &all);
 	check_hardlinks(p, bounds, &all);

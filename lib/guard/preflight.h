@@ -10,7 +10,8 @@ int oc_preflight(int run_dir, const struct oc_plan_view *plan, oc_error **err);
 /* The same where it takes a moment only, and nothing stands against it: true, and the run's directories are made.  false
  * says nothing: ask oc_preflight(). */
 bool oc_preflight_quick(int run_dir, const struct oc_plan_view *plan);
-/* Is the guest still the one that was planned?  Asked once more at the launch: a held run may have waited long. */
-int oc_preflight_guest(const struct oc_plan_view *plan, oc_error **err);
+/* Are guest and provider still the ones that were planned?  Asked at the launch, not before: a held run may wait long,
+ * and what was true when it began to wait says nothing then. */
+int oc_preflight_programs(const struct oc_plan_view *plan, oc_error **err);
 
 #endif

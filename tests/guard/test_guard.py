@@ -346,12 +346,9 @@ def test_changed_guest_is_refused():
     run = Run(GUARD, copy, ["/bin/true"], ROOT)
     with open(copy, "ab") as f:
         f.write(b"x")
-    c = run.begin()
-    error = c.wait("refused")["error"]
-    check(error["reason"] == "pin_mismatch" and error["subject"] == copy, error)
-    check(run.record()["state"] == "refused" and not run.has("started"))
-    c.call("stop", {})
-    run.gone()
+    record = run.finish(run.begin())
+    check(record["error"]["reason"] == "pin_mismatch" and record["error"]["subject"] == copy, record)
+    check(record["state"] == "unavailable" and not run.has("started"), record)
 
 
 def test_launch_failures():

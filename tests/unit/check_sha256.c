@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
-#include <mbedtls/md.h>
 #include <openconduit/error.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +9,6 @@
 #include "alloc_fail.h"
 #include "base/fd.h"
 #include "base/sha256.h"
-#include "base/sha256_ni.h"
 #include "suite.h"
 
 START_TEST(test_digest)
@@ -49,49 +46,6 @@ START_TEST(test_digest_fd)
 	oc_close(pipes[1]);
 	ck_assert_int_eq(oc_digest_fd(-1, out), -EBADF);
 	free(million);
-}
-END_TEST
-
-/* Every length up to some blocks, in one piece and through a file in pieces that end anywhere, against mbedTLS. */
-static void plain_digest(const unsigned char *data, size_t len, char out[OC_DIGEST_SIZE])
-{
-	unsigned char raw[32];
-
-	ck_assert_int_eq(mbedtls_md(mbedtls_md_info_from_type(MBEDTLS_MD_SHA256), data, len, raw), 0);
-	memcpy(out, "sha256:", 7);
-	for (size_t i = 0; i < sizeof(raw); i++)
-		snprintf(out + 7 + 2 * i, 3, "%02x", raw[i]);
-}
-
-START_TEST(test_digest_lengths)
-{
-	static const size_t longer[] = { 4096, 16383, 16384, 16385, 40000, 40013 };
-	char is[OC_DIGEST_SIZE], plain[OC_DIGEST_SIZE];
-	unsigned char data[40013];
-	size_t i;
-	int fd;
-
-	for (i = 0; i < sizeof(data); i++)
-		data[i] = (unsigned char)(i * i >> 7 ^ i);
-	for (i = 0; i <= 400; i++) {
-		/* From an odd address: the instructions need no alignment. */
-		plain_digest(data + 1, i, plain);
-		ck_assert_int_eq(oc_digest(data + 1, i, is), 0);
-		ck_assert_str_eq(is, plain);
-	}
-	for (i = 0; i < OC_COUNT(longer); i++) {
-		plain_digest(data, longer[i], plain);
-		fd = oc_memfd("x", data, longer[i]);
-		ck_assert_int_ge(fd, 0);
-		ck_assert_int_eq(oc_digest_fd(fd, is), 0);
-		ck_assert_str_eq(is, plain);
-		oc_close(fd);
-	}
-	/* The control: a bit of the last byte. */
-	data[40012] ^= 1;
-	ck_assert_int_eq(oc_digest(data, 40013, is), 0);
-	ck_assert_str_ne(is, plain);
-	printf("note - sha256 by the processor's own instructions: %s\n", oc_sha256_ni() ? "yes" : "no, by mbedTLS");
 }
 END_TEST
 
@@ -166,4 +120,4 @@ START_TEST(test_no_memory)
 }
 END_TEST
 
-SUITE_MAIN("sha256", test_digest, test_digest_fd, test_digest_lengths, test_base64, test_base64_refused, test_no_memory)
+SUITE_MAIN("sha256", test_digest, test_digest_fd, test_base64, test_base64_refused, test_no_memory)
