@@ -26,12 +26,12 @@ struct end {
 static const unsigned char *bytes_at(size_t which, size_t at)
 {
 	static unsigned char all[2][PERIOD + MESSAGE];
+	static bool made;
 
-	for (size_t i = 0; !all[1][0] && i < sizeof(all); i++) {
-		size_t n = i % sizeof(all[0]);
-
-		all[i / sizeof(all[0])][n] = (unsigned char)(n * 7 + n / 251 + i / sizeof(all[0]));
-	}
+	for (size_t i = 0; !made && i < sizeof(all[0]); i++)
+		for (size_t k = 0; k < 2; k++)
+			all[k][i] = (unsigned char)(i * 7 + i / 251 + k);
+	made = true;
 	return all[which] + at % PERIOD;
 }
 
