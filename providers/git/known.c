@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "odb.h"
+
 #define TIPS_MAX 4000000u
 #define ALL_MAX  50000000u
 /* After so many walks of their own, one walk over everything is cheaper. */
@@ -55,7 +57,7 @@ static int add_tip(struct known *k, const git_oid *id)
 	return result;
 }
 
-int known_open(struct known *k, const char *objects, const struct refs *refs, const struct text *shallow)
+int known_open(struct known *k, const struct checkout *from, const struct refs *refs, const struct text *shallow)
 {
 	git_oid id;
 	size_t i;
@@ -65,7 +67,7 @@ int known_open(struct known *k, const char *objects, const struct refs *refs, co
 	oids_init(&k->tips, TIPS_MAX);
 	oids_init(&k->shallow, TIPS_MAX);
 	oids_init(&k->reached, ALL_MAX);
-	if (git_odb_open(&k->odb, objects) < 0 || git_repository_wrap_odb(&k->repo, k->odb) < 0)
+	if (odb_open(&k->odb, from->objects, from->nobjects) < 0 || git_repository_wrap_odb(&k->repo, k->odb) < 0)
 		return -EIO;
 	k->tip = calloc(refs->n + 1, sizeof(*k->tip));
 	if (!k->tip)

@@ -7,6 +7,7 @@
 #include <git2/odb.h>
 #include <git2/repository.h>
 
+#include "checkout.h"
 #include "oids.h"
 #include "refs.h"
 #include "util.h"
@@ -24,7 +25,7 @@ struct known {
 };
 
 /* refs and shallow (text of the checkout's file, may be empty) are only read here.  0 or -errno. */
-int known_open(struct known *k, const char *objects, const struct refs *refs, const struct text *shallow);
+int known_open(struct known *k, const struct checkout *from, const struct refs *refs, const struct text *shallow);
 void known_close(struct known *k);
 bool known_has(const struct known *k, const git_oid *id);
 /* Whether this commit and all it needs is there for certain. */

@@ -11,6 +11,7 @@
 
 #include "beneath.h"
 #include "install.h"
+#include "odb.h"
 #include "oids.h"
 #include "save.h"
 #include "setref.h"
@@ -40,7 +41,8 @@ static int open_odb(struct giving *g, struct refusal *r)
 	git_odb_free(g->odb);
 	g->repo = NULL;
 	g->odb = NULL;
-	if (git_odb_open(&g->odb, g->s->checkout.objects[0]) < 0 || git_repository_wrap_odb(&g->repo, g->odb) < 0)
+	if (odb_open(&g->odb, g->s->checkout.objects, g->s->checkout.nobjects) < 0 ||
+	    git_repository_wrap_odb(&g->repo, g->odb) < 0)
 		return refuse(r, "workspace_conflict", g->s->checkout.objects[0], "git fsck",
 		              "the checkout's objects can't be opened");
 	return 0;

@@ -61,7 +61,7 @@ static int open_all(struct taking *t, struct refusal *r)
 		return refuse_errno(r, t->s->quarantine, "the quarantine can't be opened");
 	if (open_clone(t, r))
 		return -1;
-	result = known_open(&t->known, t->s->checkout.objects[0], &t->s->refs, &t->s->shallow);
+	result = known_open(&t->known, &t->s->checkout, &t->s->refs, &t->s->shallow);
 	if (result)
 		return errno = -result,
 		       refuse_errno(r, t->s->checkout.objects[0], "the checkout's objects can't be read");
