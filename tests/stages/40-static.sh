@@ -18,7 +18,7 @@ analyse()
 {
 	python3 tests/lint/analyse.py "$1" "$OC_BUILD" "$said" "${@:2}" >"$OC_BUILD/$1.log" 2>&1
 	local rc=$?
-	python3 tests/lint/findings.py "$1" tests/lint/known "$OC_BUILD/$1.log" && return $rc
+	python3 tests/lint/findings.py "$1" tests/lint/known "$OC_BUILD/$1.log" && return "$rc"
 }
 # The tests are not what is analysed.
 expect 'gcc -fanalyzer: no finding' analyse gcc lib host providers examples
