@@ -26,6 +26,10 @@ for name in "${all[@]}"; do
 		skip "valgrind: $name" 'what it tests is another program, static and hardened, which valgrind does not follow' ;;
 	sweep)
 		skip "valgrind: $name" 'it needs pidfd_open(), which valgrind 3.19 does not know' ;;
+	git_refs)
+		skip "valgrind: $name" 'it needs openat2(), which valgrind 3.19 does not know' ;;
+	git_confine)
+		skip "valgrind: $name" 'what it tests denies itself the calls that valgrind makes' ;;
 	*) names+=("$name") ;;
 	esac
 done
