@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long a workspace takes: 50,000 files of 200 MB together, against `git clone --no-hardlinks` of the same checkout, both
 until the disk has it.  Usage: bench_git.py [FILES [ROUNDS]].  A median over 1.1 of git's is
-MISSED, and one over half as much again fails."""
+MISSED, and one over twice that fails."""
 import os, random, shutil, statistics, subprocess, sys, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "git"))
 from gitworld import GitWorld, Provider  # noqa: E402
 
 LIMIT = 1.1
-FAILS = 1.5 * LIMIT  # what noise does not explain
+FAILS = 2 * LIMIT  # what noise does not explain: a disk takes 3 s or 5 for the same files
 
 
 def fill(world, repo, files):

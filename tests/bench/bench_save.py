@@ -2,7 +2,7 @@
 """How long it takes to save what a run did: 50,000 new files of 200 MB together, loose and packed, and one new commit on top of
 as many old files; against `git fetch` into the same checkout, both until the disk has it.
 Usage: bench_save.py [FILES [ROUNDS]].  A median over 1.1 of git's is
-MISSED, and one over half as much again fails."""
+MISSED, and one over twice that fails."""
 import os, random, shutil, statistics, subprocess, sys, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "git"))
@@ -10,7 +10,7 @@ from gitworld import Provider  # noqa: E402
 from saveworld import SaveWorld  # noqa: E402
 
 LIMIT = 1.1
-FAILS = 1.5 * LIMIT  # what noise does not explain
+FAILS = 2 * LIMIT  # what noise does not explain: a disk takes 3 s or 5 for the same files
 
 
 def fill(world, repo, files):
