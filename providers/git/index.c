@@ -9,14 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "be32.h"
+
 #define HEAD   8u
 #define FANOUT 1024u
 #define SUMS   40u
-
-static uint32_t be32(const unsigned char *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
 
 static int map_file(int dir, const char *name, const char *end, const unsigned char **data, size_t *len)
 {

@@ -12,6 +12,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "be32.h"
+
 #define OFS_DELTA 6u
 #define REF_DELTA 7u
 #define BLOCK     (1u << 20)
@@ -199,12 +201,6 @@ static int put(struct repacking *x, const void *data, size_t len)
 	return 0;
 }
 
-static void be32(unsigned char *out, uint32_t value)
-{
-	for (int i = 0; i < 4; i++)
-		out[i] = (unsigned char)(value >> (24 - 8 * i));
-}
-
 static size_t write_distance(unsigned char out[10], uint64_t distance)
 {
 	unsigned char back[10];
@@ -247,7 +243,7 @@ static int write_pack(struct repacking *x, unsigned char sum[20])
 {
 	unsigned char head[12] = "PACK\0\0\0\2";
 
-	be32(head + 8, x->kept);
+	be32_write(head + 8, x->kept);
 	if (put(x, head, sizeof(head)))
 		return -1;
 	for (uint32_t i = 0; i < x->n; i++)
@@ -276,24 +272,24 @@ static bool index_text(const struct entry *v, uint32_t n, const unsigned char su
 	for (unsigned first = 0; good && first < 256; first++) {
 		while (at < n && v[at].id.id[0] <= first)
 			at++;
-		be32(word, at);
+		be32_write(word, at);
 		good = text_add(out, word, 4);
 	}
 	for (uint32_t i = 0; good && i < n; i++)
 		good = text_add(out, v[i].id.id, GIT_OID_RAWSZ);
 	for (uint32_t i = 0; good && i < n; i++) {
-		be32(word, v[i].crc);
+		be32_write(word, v[i].crc);
 		good = text_add(out, word, 4);
 	}
 	for (uint32_t i = 0; good && i < n; i++) {
-		be32(word, v[i].new > NEAR_MAX ? 0x80000000u | far++ : (uint32_t)v[i].new);
+		be32_write(word, v[i].new > NEAR_MAX ? 0x80000000u | far++ : (uint32_t)v[i].new);
 		good = text_add(out, word, 4);
 	}
 	for (uint32_t i = 0; good && i < n; i++) {
 		if (v[i].new <= NEAR_MAX)
 			continue;
-		be32(word, (uint32_t)(v[i].new >> 32));
-		be32(word + 4, (uint32_t)v[i].new);
+		be32_write(word, (uint32_t)(v[i].new >> 32));
+		be32_write(word + 4, (uint32_t)v[i].new);
 		good = text_add(out, word, 8);
 	}
 	return good && text_add(out, sum, 20);

@@ -202,26 +202,31 @@ bool walk_uncovered(const struct walk *w, const git_oid *id)
 	return c && c->state == COMMIT_GOOD && !c->covered;
 }
 
+/* The next parent of the commit on top that was not looked at, going down where there is none; NULL: all were. */
+static struct commit *next_parent(struct walk *w, struct stack *s)
+{
+	while (s->n) {
+		struct frame *f = &s->v[s->n - 1];
+		const struct commit *c = &w->commits[f->commit];
+
+		if (f->next < c->nparents)
+			return &w->commits[c->parents[f->next++]];
+		s->n--;
+	}
+	return NULL;
+}
+
 /* Without memory less is covered, and so more is saved. */
 void walk_cover(struct walk *w, const git_oid *id)
 {
-	struct commit *c = walk_find(w, id);
+	struct commit *c = walk_find(w, id), *parent;
 	struct stack s = { 0 };
 
 	if (!c || c->state != COMMIT_GOOD || c->covered)
 		return;
 	c->covered = true;
 	(void)push(&s, (uint32_t)(c - w->commits));
-	while (s.n) {
-		struct frame *f = &s.v[s.n - 1];
-		struct commit *parent;
-
-		c = &w->commits[f->commit];
-		if (f->next == c->nparents) {
-			s.n--;
-			continue;
-		}
-		parent = &w->commits[c->parents[f->next++]];
+	while ((parent = next_parent(w, &s))) {
 		if (parent->covered || parent->state != COMMIT_GOOD)
 			continue;
 		parent->covered = true;
@@ -233,7 +238,7 @@ void walk_cover(struct walk *w, const git_oid *id)
 
 int walk_rescue(struct walk *w, const git_oid *id, int (*fn)(void *arg, const git_oid *good), void *arg)
 {
-	struct commit *c = walk_find(w, id);
+	const struct commit *c = walk_find(w, id), *parent;
 	struct stack s = { 0 };
 	struct oids been;
 	int result = 0;
@@ -241,16 +246,7 @@ int walk_rescue(struct walk *w, const git_oid *id, int (*fn)(void *arg, const gi
 	oids_init(&been, w->ncommits);
 	if (c && c->state == COMMIT_BAD && c->parents)
 		result = push(&s, (uint32_t)(c - w->commits));
-	while (s.n && !result) {
-		struct frame *f = &s.v[s.n - 1];
-		struct commit *parent;
-
-		c = &w->commits[f->commit];
-		if (f->next == c->nparents) {
-			s.n--;
-			continue;
-		}
-		parent = &w->commits[c->parents[f->next++]];
+	while (!result && (parent = next_parent(w, &s))) {
 		if (oids_get(&been, &parent->id) != OIDS_NONE)
 			continue;
 		result = oids_put(&been, &parent->id, 1);
