@@ -4,25 +4,11 @@
 OC_BUILD is the build folder.  Everything is made below one temporary directory and gone afterwards."""
 import json, os, shutil, socket, subprocess, sys, tempfile
 
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from tap import finish, ok, skip  # noqa: E402, F401
+
 BUILD = os.environ["OC_BUILD"]
 PROVIDER = BUILD + "/libexec/providers/open-conduit-provider-git"
-counts = {"ok": 0, "not ok": 0, "skip": 0}
-
-
-def ok(condition, name, detail=""):
-    word = "ok" if condition else "not ok"
-    counts[word] += 1
-    print("%s - %s%s" % (word, name, "" if condition or detail == "" else ": " + str(detail).replace("\n", " | ")[:1500]), flush=True)
-    return bool(condition)
-
-
-def skip(name, reason):
-    counts["skip"] += 1
-    print("skip - %s: %s" % (name, reason), flush=True)
-
-
-def finish():
-    sys.exit(1 if counts["not ok"] or not counts["ok"] else 0)
 
 
 class Refused(Exception):

@@ -8,27 +8,11 @@ import json, os, shutil, socket, subprocess, sys, tempfile, threading
 
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "git"))
 from gitworld import Provider  # noqa: E402
+from tap import finish, ok, skip  # noqa: E402, F401
 
 BUILD = os.environ["OC_BUILD"]
 SRT = os.environ.get("OC_SRT", "")
 HERE = os.path.dirname(os.path.abspath(__file__))
-counts = {"ok": 0, "not ok": 0, "skip": 0}
-
-
-def ok(condition, name, detail=""):
-    word = "ok" if condition else "not ok"
-    counts[word] += 1
-    print("%s - %s%s" % (word, name, "" if condition or not detail else ": " + str(detail).replace("\n", " | ")[:1500]), flush=True)
-    return condition
-
-
-def skip(name, reason):
-    counts["skip"] += 1
-    print("skip - %s: %s" % (name, reason), flush=True)
-
-
-def finish():
-    sys.exit(1 if counts["not ok"] or not counts["ok"] else 0)
 
 
 def put(path, text="topsecret", mode=0o600):
