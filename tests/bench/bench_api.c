@@ -131,6 +131,14 @@ static void on_state(oc_run *run, const char *state, const char *json, void *use
 		done++;
 }
 
+static void on_ended(oc_run *run, const char *record, void *userdata)
+{
+	(void)run;
+	(void)record;
+	(void)userdata;
+	done++;
+}
+
 static void on_failed(oc_run *run, const oc_error *err, void *userdata)
 {
 	(void)run;
@@ -157,6 +165,7 @@ static int bench_plan(char **argv)
 	double *plan_ms, *pin_ms, *held_ms, *checked_ms, *used_ms;
 	oc_error *err = NULL;
 
+	ops.ended = on_ended;
 	open_store(argv[2]);
 	must(oc_sandbox_broker_new(store, NULL, &broker, &err), &err, "broker");
 	must(oc_broker_check(broker, checked, NULL, &err), &err, "check");
@@ -190,8 +199,9 @@ static int bench_plan(char **argv)
 		pin_ms[i] = t2 - t0;
 		held_ms[i] = now_ms() - t2;
 		checked_ms[i] = preflight_ms;
-		if (oc_run_stop(run, 0, NULL) < 0)
-			return 1;
+		done = 0;
+		must(oc_run_stop(run, 0, &err), &err, "stop");
+		wait_for(1); /* else its end would be measured with the next plan */
 		oc_run_free(run);
 		oc_plan_free(plan);
 	}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long a workspace takes: 50,000 files of 200 MB together, against `git clone --no-hardlinks` of the same checkout, both
-until the disk has it.  Usage: bench_git.py [FILES [ROUNDS]].  A median over 1.1 of git's is
+until the disk has it.  Usage: bench_git.py [FILES [ROUNDS]].  A best time over 1.1 of git's is
 MISSED, and one over twice that fails."""
 import os, shutil, subprocess, sys, time
 

