@@ -7,12 +7,11 @@
 #define OC_GUARD_MCP_H
 
 #include "base/json.h"
+#include "wire/belt.h"
 
 #define OC_MCP_LINE   (1u << 20) /* the longest message of a client, without its newline */
 #define OC_MCP_SENT   (4u << 20) /* the longest of ours: clients read 10 MiB and no more */
 #define OC_MCP_CALLS  64         /* in flight for one client; what is more gets a tool error */
-#define OC_MCP_TOOLS  128
-#define OC_MCP_BELT   (256u << 10) /* bytes of the whole belt, as canonical JSON */
 
 struct oc_mcp;
 struct oc_mcp_ops {
@@ -45,12 +44,5 @@ int oc_mcp_fail(struct oc_mcp *m, uint64_t ticket, const char *message);
 int oc_mcp_progress(struct oc_mcp *m, uint64_t ticket, double progress, double total, const char *message);
 
 size_t oc_mcp_pending(const struct oc_mcp *m); /* calls in flight */
-
-/* For plan time: names, schemas, bounds, duplicates; every violation, with the path in it as subject.
- * A tool: "name", "description", "inputSchema"; "title", "outputSchema", "annotations", "_meta" are shown to clients as they
- * are; "requires" (["sampling"]) is not: capabilities without which a client of revision 2026-07-28 gets -32021.
- * A schema: "type" (object, array, string, integer, boolean), "properties", "required", "additionalProperties" (true or
- * false), "items", "enum", "minLength", "maxLength", "minimum", "maximum"; "title", "description", "default" say nothing. */
-int oc_mcp_belt_check(const json_t *belt, oc_error **err);
 
 #endif
