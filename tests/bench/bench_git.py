@@ -6,7 +6,7 @@ import os, shutil, subprocess, sys, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "git"))
 from gitworld import GitWorld, Provider  # noqa: E402
-from versus_git import compare, fill, sync  # noqa: E402
+from versus_git import choose_place, compare, fill, sync  # noqa: E402
 
 
 def timed(world, make):
@@ -38,6 +38,7 @@ def versus(world, repo, what, rounds):
 def main():
     files = int(sys.argv[1]) if len(sys.argv) > 1 else 50000
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 3
+    choose_place()
     world = GitWorld()
     repo = world.root + "/large"
     world.git(world.root, "init", "-q", repo)

@@ -8,7 +8,7 @@ import os, shutil, subprocess, sys, time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "git"))
 from gitworld import Provider  # noqa: E402
 from saveworld import SaveWorld  # noqa: E402
-from versus_git import compare, fill, sync  # noqa: E402
+from versus_git import choose_place, compare, fill, sync  # noqa: E402
 
 
 def timed(world, save):
@@ -44,6 +44,7 @@ def versus(world, what, rounds):
 def main():
     files = int(sys.argv[1]) if len(sys.argv) > 1 else 50000
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 3
+    choose_place()
     world = SaveWorld()
     world.start()
     fill(world, world.ws, files)
