@@ -13,6 +13,7 @@
 #include "guard/plan_view.h"
 #include "guard/probes.h"
 #include "guard/protocol.h"
+#include "guard/redact.h"
 #include "guard/server.h"
 #include "guard/session.h"
 #include "guard/streams.h"
@@ -74,6 +75,7 @@ struct oc_guard {
 	struct oc_guard_outcome outcome;
 	struct oc_listeners listeners;
 	struct oc_values *values; /* of the release, until the guest has them */
+	struct oc_redact *redact; /* its secrets, for as long as something is recorded; NULL: none */
 	int reserve, record;      /* descriptors of preallocated files, or -1 */
 
 	int signals;

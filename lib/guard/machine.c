@@ -167,7 +167,9 @@ int oc_machine_release(struct oc_guard *g, struct oc_values *values, oc_error **
 		return oc_fail(err, OC_EINVAL, 0, "The run is %s: only a held one can be released",
 		               oc_machine_state_name(g->state));
 	}
-	rc = oc_record_reserve(g, err);
+	oc_redact_free(oc_steal(g->redact));
+	rc = oc_redact_new(values, &g->redact, err);
+	rc = rc < 0 ? rc : oc_record_reserve(g, err);
 	if (rc < 0) {
 		oc_values_free(values);
 		return rc;

@@ -160,6 +160,7 @@ static void take_down(struct oc_guard *g)
 {
 	oc_server_close(g);
 	oc_streams_close(g);
+	oc_redact_free(oc_steal(g->redact));
 	oc_session_close(&g->session);
 	oc_journal_close(&g->journal);
 	/* Held and given up: nothing ran, and nothing stays. */

@@ -203,13 +203,16 @@ static json_t *stop_json(const struct oc_guard_outcome *o)
 
 static json_t *log_json(const struct oc_guard *g)
 {
-	struct oc_buf text;
+	struct oc_buf text, clean;
 	json_t *json;
 
 	oc_buf_init(&text, RECORD_SIZE / 2);
-	(void)oc_text_escape(&text, g->launch.text, g->launch.text_len, true);
+	oc_buf_init(&clean, RECORD_SIZE);
+	if (oc_redact_text(g->redact, g->launch.text, g->launch.text_len, &clean) == 0 && clean.len)
+		(void)oc_text_escape(&text, clean.data, clean.len, true);
 	json = json_string(text.data ? text.data : "");
 	oc_buf_free(&text);
+	oc_buf_free(&clean);
 	return json;
 }
 

@@ -26,6 +26,32 @@ bool oc_streams_output_open(const struct oc_streams *s)
 	return s->out[0] >= 0 || s->out[1] >= 0;
 }
 
+struct recording {
+	struct oc_journal *journal;
+	int stream;
+};
+
+static void record(const void *data, size_t len, void *userdata)
+{
+	const struct recording *to = userdata;
+
+	oc_journal_write(to->journal, to->stream, data, len);
+}
+
+/* data NULL: it has ended, and what was held back is no secret. */
+static void take_output(struct oc_guard *g, int i, const void *data, size_t len)
+{
+	struct recording to = { &g->journal, i + 1 };
+	struct oc_redact_stream *redact = g->streams.redact[i];
+
+	if (!redact && data)
+		record(data, len, &to);
+	else if (redact && data)
+		oc_redact_feed(redact, data, len, record, &to);
+	else if (redact)
+		oc_redact_end(redact, record, &to);
+}
+
 /* False: that was the end. */
 static bool read_some(struct oc_guard *g, int i, unsigned times)
 {
@@ -41,9 +67,10 @@ static bool read_some(struct oc_guard *g, int i, unsigned times)
 			oc_source_free(s->out_source[i]);
 			s->out_source[i] = NULL;
 			s->out[i] = oc_close(s->out[i]);
+			take_output(g, i, NULL, 0);
 			return false;
 		}
-		oc_journal_write(&g->journal, i + 1, data, (size_t)n);
+		take_output(g, i, data, (size_t)n);
 		s->read_since = true;
 		if (n < (ssize_t)sizeof(data))
 			return true;
@@ -154,6 +181,8 @@ int oc_streams_open(struct oc_guard *g, oc_error **err)
 	struct oc_streams *s = &g->streams;
 	int i, rc = pipes(s, err);
 
+	for (i = 0; rc >= 0 && g->redact && i < 2; i++)
+		rc = oc_redact_stream_new(g->redact, &s->redact[i], err);
 	for (i = 0; rc >= 0 && i < 2; i++)
 		rc = oc_loop_add_fd(g->loop, s->out[i], OC_READ, on_output, g, &s->out_source[i], err);
 	if (rc >= 0)
@@ -240,6 +269,8 @@ void oc_streams_close(struct oc_guard *g)
 		oc_source_free(s->out_source[i]);
 		s->out_source[i] = NULL;
 		s->out[i] = oc_close(s->out[i]);
+		take_output(g, i, NULL, 0);
+		oc_redact_stream_free(oc_steal(s->redact[i]));
 	}
 	for (i = 0; i < 3; i++)
 		s->agent[i] = oc_close(s->agent[i]);

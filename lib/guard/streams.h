@@ -4,6 +4,7 @@
 #define OC_GUARD_STREAMS_H
 
 #include "base/json.h"
+#include "guard/redact.h"
 #include "loop/loop.h"
 
 struct oc_guard;
@@ -13,6 +14,7 @@ struct oc_guard;
 struct oc_streams {
 	int in, out[2], agent[3]; /* agent: the ends that go to the guest */
 	struct oc_source *in_source, *out_source[2];
+	struct oc_redact_stream *redact[2]; /* NULL: the run has no secret to look for */
 	struct oc_buf queue;
 	uint64_t accepted, end; /* end: offset of the end of input, or UINT64_MAX */
 	bool in_closed;         /* nobody reads: what comes is accepted and dropped */

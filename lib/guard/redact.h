@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The values of a run's secrets taken out of what is recorded of it, as the bytes come, wherever reads cut them: each
+ * becomes "[secret NAME]".  A second line: an agent that means to can always write its secret in another way. */
+#ifndef OC_GUARD_REDACT_H
+#define OC_GUARD_REDACT_H
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "guard/values.h"
+
+#define OC_REDACT_MIN 8u /* a shorter value is in too much that is none */
+
+struct oc_redact;
+struct oc_redact_stream;
+
+typedef void (*oc_redact_fn)(const void *data, size_t len, void *userdata);
+
+/* Of the secrets among the values (whose text is copied); *out is NULL where there is nothing to look for. */
+int oc_redact_new(const struct oc_values *values, struct oc_redact **out, oc_error **err);
+void oc_redact_free(struct oc_redact *r);
+
+/* One stream of bytes; it needs no memory after this.  It outlives r not. */
+int oc_redact_stream_new(const struct oc_redact *r, struct oc_redact_stream **out, oc_error **err);
+void oc_redact_stream_free(struct oc_redact_stream *s);
+/* What may go on goes to fn; what may be the beginning of a value stays until it is known to be one or not. */
+void oc_redact_feed(struct oc_redact_stream *s, const void *data, size_t len, oc_redact_fn fn, void *userdata);
+/* No more is coming: what is held goes too.  The stream may be used again. */
+void oc_redact_end(struct oc_redact_stream *s, oc_redact_fn fn, void *userdata);
+
+/* A whole text at once; r NULL: as it stands.  OC_ENOMEM or OC_ELIMIT, then out is as it was. */
+int oc_redact_text(const struct oc_redact *r, const void *data, size_t len, struct oc_buf *out);
+
+#endif
