@@ -46,6 +46,8 @@ OC_API const char *oc_run_id(const oc_run *run); /**< Borrowed. */
 /** Queue stdin: OC_ELIMIT when 1 MiB waits already (retry when the loop has moved). */
 OC_API OC_WARN_UNUSED int oc_run_write(oc_run *run, const void *data, size_t len, oc_error **err);
 OC_API OC_WARN_UNUSED int oc_run_write_end(oc_run *run, oc_error **err); /**< End of stdin, after what is queued. */
+/** Bytes of stdin that the guard has not accepted yet; its end counts as one.  0: freeing the run loses none. */
+OC_API size_t oc_run_unsent(const oc_run *run);
 /** Output before `next` need not be delivered to another host; what is kept as history is bounded apart. */
 OC_API OC_WARN_UNUSED int oc_run_ack(oc_run *run, uint64_t next, oc_error **err);
 /** SIGTERM, grace, SIGKILL to everything of the run, cleanup.  grace_ms < 0: the plan's. */

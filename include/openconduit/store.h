@@ -24,6 +24,11 @@ OC_API OC_WARN_UNUSED int oc_store_runs(oc_store *store, uint32_t limit, char **
  * @param id the id, or a prefix of it that names one run only (OC_EINVAL otherwise; OC_ENOTFOUND).
  * @param json *new* text (free()). */
 OC_API OC_WARN_UNUSED int oc_store_run(oc_store *store, const char *id, char **json, oc_error **err);
+/** Put a word of the host's own into a run's history: an event "note:TYPE".  On the disk with the next record that
+ * has to be there.
+ * @param id the whole id.  @param type 1 to 32 of [a-z0-9-].  @param json an object, at most 64 KiB of text; copied. */
+OC_API OC_WARN_UNUSED int oc_store_note(oc_store *store, const char *id, const char *type, const char *json,
+                                        oc_error **err);
 /** A part of the run's output from the journal on disk, also while it runs.
  * @param offset 0, or what the last call returned; moved past what was read.
  * @param fn called for each piece: stream 1 or 2; or 0, data NULL: `len` bytes are gone.

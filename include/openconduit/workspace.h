@@ -34,12 +34,32 @@ OC_API OC_WARN_UNUSED int oc_work_open(oc_store *store, const oc_work_options *o
 /** One Work.
  * @param name its id, its key, or SCOPE/BINDING/KEY; the newest finished one where no other has the key.
  * @param json *new* text (free()): {"id","scope","binding","key","own","checkout","branch","base","author","baseline",
- * "origin","root","git","workspace","state","created","finished","save","saved","final","unsaved":[run…],"runs":[…]}.
+ * "origin","root","git","workspace","state","created","finished","save","saved","final","unsaved":[run…],"data":{…},
+ * "runs":[…]}.
  * @return OC_ENOTFOUND; OC_EINVAL when several Works have the key. */
 OC_API OC_WARN_UNUSED int oc_work_get(oc_store *store, const char *name, char **json, oc_error **err);
 /** All Works, newest first, without their runs.  @param finished also those that are finished.
  * @param limit 0: all.  @param json *new* text (free()). */
 OC_API OC_WARN_UNUSED int oc_work_list(oc_store *store, uint32_t limit, int finished, char **json, oc_error **err);
+
+/** Keep a small value of the host's own with a Work: member "data" of oc_work_get().  On the disk when it returns.
+ * @param work its id.  @param name 1 to 64 of [a-z0-9-]; 32 names at most.
+ * @param json at most 64 KiB of JSON text; copied.  NULL: forget it. */
+OC_API OC_WARN_UNUSED int oc_work_set(oc_store *store, const char *work, const char *name, const char *json,
+                                      oc_error **err);
+/** Queue a message for a Work's agent; whoever runs the Work gives it.  On the disk when it returns.
+ * @param text at most 64 KiB of UTF-8; copied.  OC_ELIMIT when 256 wait already.
+ * @return the message's number in its Work, from 1. */
+OC_API OC_WARN_UNUSED int64_t oc_work_send(oc_store *store, const char *work, const char *text, oc_error **err);
+/** The messages that are not known to be delivered, oldest first.
+ * @param json *new* text (free()): [{"number","created","text","state":"waiting|given","run","mark"}…] */
+OC_API OC_WARN_UNUSED int oc_work_messages(oc_store *store, const char *work, char **json, oc_error **err);
+/** Move a message on.  "given" names the run that gets it and a mark by which its delivery will be known; "waiting" puts
+ * one back that did not arrive; "delivered" is the end.  On the disk when it returns.
+ * @param from,to "waiting", "given" or "delivered".  @param run,mark for "given", else NULL.
+ * @return 1: moved; 0: it was not in the state `from`. */
+OC_API OC_WARN_UNUSED int oc_work_message(oc_store *store, const char *work, int64_t number, const char *from,
+                                          const char *to, const char *run, const char *mark, oc_error **err);
 
 typedef struct oc_workspace oc_workspace; /**< The provider that makes, saves and removes the clones. */
 

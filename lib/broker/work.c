@@ -15,13 +15,17 @@ int oc_work_whole(oc_store *store, json_t *work, oc_error **err)
 {
 	const char *id = oc_json_text(work, "id");
 	oc_cleanup(oc_freep) char *path = id ? oc_store_work_path(store, id, OC_WORKSPACE) : NULL;
-	json_t *runs = NULL, *unsaved = NULL;
+	json_t *runs = NULL, *unsaved = NULL, *data = NULL;
 	int rc;
 
 	if (!path || !oc_json_set_string(work, "workspace", path))
 		return oc_nomem(err);
 	rc = oc_store_work_unsaved(store, id, &unsaved, err);
 	if (rc == 0 && !oc_json_set(work, "unsaved", unsaved))
+		rc = oc_nomem(err);
+	if (rc == 0)
+		rc = oc_store_work_data(store, id, &data, err);
+	if (rc == 0 && !oc_json_set(work, "data", data))
 		rc = oc_nomem(err);
 	if (rc == 0)
 		rc = oc_store_work_runs(store, id, &runs, err);

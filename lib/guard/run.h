@@ -38,7 +38,7 @@ struct oc_run {
 	bool exited, over, auto_release, releasing;
 	struct oc_buf input; /* stdin not yet accepted; input_at is its offset */
 	uint64_t input_at;
-	bool input_busy, input_end, input_ended;
+	bool input_busy, input_end, input_ended, input_gone; /* gone: the guard has its end */
 	unsigned depth;
 	bool dead;
 	void (*on_free)(void *userdata); /* who holds the run on its way to begin() */

@@ -40,8 +40,11 @@ static void accepted(const json_t *reply, const oc_error *err, void *userdata)
 	oc_run_feed(run);
 }
 
-static void ended(const json_t *reply OC_UNUSED, const oc_error *err OC_UNUSED, void *userdata OC_UNUSED)
+static void ended(const json_t *reply OC_UNUSED, const oc_error *err, void *userdata)
 {
+	oc_run *run = userdata;
+
+	run->input_gone = !err;
 }
 
 static void send_end(oc_run *run)
@@ -95,4 +98,11 @@ int oc_run_write_end(oc_run *run, oc_error **err OC_UNUSED)
 	run->input_end = true;
 	oc_run_feed(run);
 	return 0;
+}
+
+size_t oc_run_unsent(const oc_run *run)
+{
+	bool over = !run || run->exited || run->over || run->input_gone;
+
+	return over ? 0 : run->input.len + (run->input_end ? 1 : 0);
 }

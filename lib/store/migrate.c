@@ -51,7 +51,15 @@ static const char *const version_3[] = {
 	"CREATE INDEX runs_work ON runs (work) WHERE work IS NOT NULL",
 	NULL,
 };
-static const char *const *const versions[OC_STORE_SCHEMA] = { version_1, version_2, version_3 };
+static const char *const version_4[] = {
+	"CREATE TABLE work_data (work TEXT NOT NULL REFERENCES works (id) ON DELETE CASCADE, name TEXT NOT NULL, "
+	"value TEXT NOT NULL, at_ms INTEGER NOT NULL, PRIMARY KEY (work, name))",
+	"CREATE TABLE messages (work TEXT NOT NULL REFERENCES works (id) ON DELETE CASCADE, number INTEGER NOT NULL, "
+	"at_ms INTEGER NOT NULL, text TEXT NOT NULL, state TEXT NOT NULL, run TEXT, mark TEXT, PRIMARY KEY (work, "
+	"number))",
+	NULL,
+};
+static const char *const *const versions[OC_STORE_SCHEMA] = { version_1, version_2, version_3, version_4 };
 
 const char *oc_store_migration(int version, size_t statement)
 {
@@ -139,10 +147,10 @@ static int tables(oc_store *store, oc_error **err)
 	int64_t n = 0;
 	int rc = number(store,
 	                "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
-	                "('runs', 'pins', 'attempts', 'events', 'verdicts', 'works', 'saves')",
+	                "('runs', 'pins', 'attempts', 'events', 'verdicts', 'works', 'saves', 'work_data', 'messages')",
 	                &n, err);
 
-	if (rc == 0 && n != 7)
+	if (rc == 0 && n != 9)
 		return oc_sql_fail(store, SQLITE_CORRUPT, err);
 	return rc;
 }

@@ -45,6 +45,8 @@ int oc_store_work_state(oc_store *store, const char *id, const char *state, oc_e
 int oc_store_work_unsaved(oc_store *store, const char *id, json_t **runs, oc_error **err);
 /* A run of it that is not over and may have something alive: its id into run ("" when none), its state. */
 int oc_store_work_live(oc_store *store, const char *id, char run[OC_RUN_ID_SIZE], char state[16], oc_error **err);
+/* What hosts keep with it: {"NAME":value…}. */
+int oc_store_work_data(oc_store *store, const char *id, json_t **out, oc_error **err);
 /* All its runs: [{"id","state","created","save"}…], newest first. */
 int oc_store_work_runs(oc_store *store, const char *id, json_t **out, oc_error **err);
 /* Rows for the Works that only their files know. */
