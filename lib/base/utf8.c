@@ -107,6 +107,18 @@ int oc_text_escape(struct oc_buf *out, const char *s, size_t len, bool keep_line
 	return rc < 0 || at == plain ? rc : oc_buf_add(out, s + plain, at - plain);
 }
 
+int oc_text_excerpt(struct oc_buf *out, const char *s, size_t most)
+{
+	size_t len = strlen(s), n = OC_MIN(len, most);
+	int rc;
+
+	/* No half a character. */
+	while (n && n < len && ((unsigned char)s[n] & 0xc0) == 0x80)
+		n--;
+	rc = oc_text_escape(out, s, n, false);
+	return rc < 0 || n == len ? rc : oc_buf_puts(out, "…");
+}
+
 int oc_shell_quote(struct oc_buf *out, const char *s)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";

@@ -9,9 +9,9 @@
 #include "base/json.h"
 #include "wire/belt.h"
 
-#define OC_MCP_LINE   (1u << 20) /* the longest message of a client, without its newline */
-#define OC_MCP_SENT   (4u << 20) /* the longest of ours: clients read 10 MiB and no more */
-#define OC_MCP_CALLS  64         /* in flight for one client; what is more gets a tool error */
+#define OC_MCP_LINE  (1u << 20) /* the longest message of a client, without its newline */
+#define OC_MCP_SENT  (4u << 20) /* the longest of ours: clients read 10 MiB and no more */
+#define OC_MCP_CALLS 64         /* in flight for one client; what is more gets a tool error */
 
 struct oc_mcp;
 struct oc_mcp_ops {
@@ -28,7 +28,8 @@ struct oc_mcp_ops {
 /* belt: {"instructions":text?,"tools":[{"name","description","inputSchema",…}]}, one that oc_mcp_belt_check took; borrowed,
  * outlives it.  Tickets are unique within one object, from 1 on.  No callback may free or feed it. */
 int oc_mcp_new(const json_t *belt, const struct oc_mcp_ops *ops, void *arg, struct oc_mcp **out);
-void oc_mcp_free(struct oc_mcp *m); /* calls nothing: who made it knows that its calls have nobody waiting now; NULL allowed */
+/* Calls nothing: whoever made it knows that nobody waits for its calls now.  NULL allowed. */
+void oc_mcp_free(struct oc_mcp *m);
 
 /* Bytes from the client, any split.  0, or negative, from then on: the connection is to be closed (OC_ELIMIT: a line over
  * OC_MCP_LINE; OC_ENOMEM; what send returned). */
