@@ -63,10 +63,19 @@ typedef struct oc_request {
 	int64_t grace_ms;         /**< between SIGTERM and SIGKILL; 0: 5000 */
 	uint32_t flags;           /**< must be 0 */
 	const char *const *files; /**< name, text, name, text …: put into {run} before the command starts; pinned */
+	/** What the run may call on its host, JSON: {"instructions"?,"tools":[{"name","description","inputSchema",…}]}; NULL:
+	 * nothing.  Calls come by oc_run_ops.call.  The command finds it by {run}/mcp.json, the configuration of an MCP client.
+	 * A process sandbox's policy must list "{toolbelt}" in sockets . */
+	const char *toolbelt;
+	/** Of a terminal for the command, its 0, 1 and 2: both, or 0 for none.  See oc_run_resize(). */
+	uint16_t rows, cols;
+	/** Non-zero: a person at the agent's own terminal, which nothing confines; needs kind none, work and rows.  Its plan's
+	 * kind is "attach".  Refused as `attach_sandboxed` for a Work that had a run under a policy. */
+	int32_t attach;
 } oc_request;
 #define OC_REQUEST_INIT                                                                                                \
 	{                                                                                                              \
-		sizeof(oc_request), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                               \
+		sizeof(oc_request), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                            \
 	}
 
 /** plan: *new*, the callback owns it (oc_plan_free()); exactly one of plan and err is set. */

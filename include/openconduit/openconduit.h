@@ -10,6 +10,7 @@
 #include <openconduit/policy.h>
 #include <openconduit/run.h>
 #include <openconduit/store.h>
+#include <openconduit/toolcall.h>
 #include <openconduit/workspace.h>
 
 #endif

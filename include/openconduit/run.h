@@ -7,6 +7,7 @@
 #define OPENCONDUIT_RUN_H
 
 #include <openconduit/plan.h>
+#include <openconduit/toolcall.h>
 
 OC_BEGIN_DECLS
 
@@ -28,10 +29,13 @@ typedef struct oc_run_ops {
 	/** Give the value of a secret: fill value (65536 bytes), set *len.  0, or negative: secret_missing. */
 	int (*secret)(const char *name, char *value, size_t *len, void *userdata);
 	void (*userdata_free)(void *userdata); /**< Called once, after the last callback. */
+	/** The agent called a tool of the request's toolbelt.  call: *taken*; answer it now or later, with oc_toolcall_reply()
+	 * or oc_toolcall_fail(), once. */
+	void (*call)(oc_run *run, oc_toolcall *call, void *userdata);
 } oc_run_ops;
 #define OC_RUN_OPS_INIT                                                                                                \
 	{                                                                                                              \
-		sizeof(oc_run_ops), 0, 0, 0, 0, 0, 0                                                                   \
+		sizeof(oc_run_ops), 0, 0, 0, 0, 0, 0, 0                                                                   \
 	}
 
 /** Launch a pinned run's guard, or connect to the one that is alive, after checking it against its
@@ -48,6 +52,8 @@ OC_API OC_WARN_UNUSED int oc_run_write(oc_run *run, const void *data, size_t len
 OC_API OC_WARN_UNUSED int oc_run_write_end(oc_run *run, oc_error **err); /**< End of stdin, after what is queued. */
 /** Bytes of stdin that the guard has not accepted yet; its end counts as one.  0: freeing the run loses none. */
 OC_API size_t oc_run_unsent(const oc_run *run);
+/** The size of its terminal has changed; OC_EINVAL: its plan has none, or one of them is 0. */
+OC_API OC_WARN_UNUSED int oc_run_resize(oc_run *run, uint16_t rows, uint16_t cols, oc_error **err);
 /** Output before `next` need not be delivered to another host; what is kept as history is bounded apart. */
 OC_API OC_WARN_UNUSED int oc_run_ack(oc_run *run, uint64_t next, oc_error **err);
 /** SIGTERM, grace, SIGKILL to everything of the run, cleanup.  grace_ms < 0: the plan's. */

@@ -82,6 +82,11 @@ bool oc_run_id_valid(const char *id)
 	return n >= 8 && n < OC_RUN_ID_SIZE && id[n] == '\0';
 }
 
+bool oc_kind_plain(const char *kind)
+{
+	return kind && (strcmp(kind, "none") == 0 || strcmp(kind, OC_KIND_ATTACH) == 0);
+}
+
 bool oc_work_id_valid(const char *id)
 {
 	size_t n = id ? strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789-") : 0;

@@ -47,4 +47,8 @@ bool oc_run_id_valid(const char *id); /* [a-z0-9]{8,32} */
 #define OC_WORK_ID_SIZE 33
 bool oc_work_id_valid(const char *id);
 
+/* Kinds of plans that nothing confines: "none", and "attach", the same with a person at its terminal. */
+#define OC_KIND_ATTACH "attach"
+bool oc_kind_plain(const char *kind);
+
 #endif

@@ -142,7 +142,7 @@ static int build(struct oc_operation *op, const json_t *reply, oc_plan **plan, o
 	oc_cleanup(oc_json_decrefp) json_t *provider = NULL, *clone = NULL;
 	struct oc_plan_input in = {
 		.request = &op->request.request,
-		.kind = broker->kind,
+		.kind = op->request.request.attach ? OC_KIND_ATTACH : broker->kind,
 		.run = op->request.run,
 		.policy = op->policy,
 		.resolved = op->resolved,
@@ -155,6 +155,8 @@ static int build(struct oc_operation *op, const json_t *reply, oc_plan **plan, o
 	};
 	int rc = clone_of(broker, &op->request.request, &clone, err);
 
+	if (rc == 0 && op->request.request.attach)
+		rc = oc_store_work_plain(broker->store, op->request.request.work, err);
 	if (rc < 0)
 		return rc;
 	in.clone = clone;
@@ -208,6 +210,24 @@ static int ask_plan(struct oc_operation *op, oc_error **err)
 	                        err);
 }
 
+static int needs_toolbelt(const struct oc_operation *op, oc_error **err)
+{
+	const json_t *entry;
+	size_t i;
+
+	if (!op->request.request.toolbelt)
+		return 0;
+	json_array_foreach(json_object_get(op->resolved, "sockets"), i, entry)
+	{
+		const char *as = oc_json_text(entry, "as");
+
+		if (as && strcmp(as, "{toolbelt}") == 0)
+			return 0;
+	}
+	return oc_refuse(err, "sandbox_denied", "{toolbelt}", "\"sockets\": [\"{toolbelt}\"]",
+	                 "the run needs its toolbelt, which the policy does not grant");
+}
+
 static int prepare_plan(struct oc_operation *op, oc_error **err)
 {
 	oc_cleanup(oc_json_decrefp) json_t *needs = NULL;
@@ -221,6 +241,8 @@ static int prepare_plan(struct oc_operation *op, oc_error **err)
 		rc = needs_of(&op->request.request, &needs, err);
 		if (!rc)
 			rc = oc_resolved_needs(op->resolved, needs, err);
+		if (!rc)
+			rc = needs_toolbelt(op, err);
 	}
 	if (rc < 0)
 		return rc;

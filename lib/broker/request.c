@@ -57,6 +57,20 @@ static int check_id(struct oc_request_copy *copy, const char *id, oc_error **err
 	return 0;
 }
 
+static int check_terminal(const oc_request *r, const char *kind, oc_error **err)
+{
+	if (!r->rows != !r->cols)
+		return oc_fail(err, OC_EINVAL, 0, "request.rows goes with request.cols");
+	if (!r->attach)
+		return 0;
+	if (!r->work || !r->rows)
+		return oc_fail(err, OC_EINVAL, 0, "request.attach needs a work and a terminal");
+	if (!oc_kind_plain(kind))
+		return oc_refuse(err, "attach_sandboxed", r->work, "run it in a container to attach to it",
+		                 "a person attaches to a Work on this machine, or in a container, never in a process sandbox");
+	return 0;
+}
+
 static int check_members(const oc_request *r, const char *kind, oc_error **err)
 {
 	if (r->flags)
@@ -75,7 +89,7 @@ static int check_members(const oc_request *r, const char *kind, oc_error **err)
 		return oc_fail(err, OC_EINVAL, 0, "request.timeout_ms and grace_ms can't be negative");
 	if (r->work && !oc_work_id_valid(r->work))
 		return oc_fail(err, OC_EINVAL, 0, "request.work must be the id of a Work");
-	return 0;
+	return check_terminal(r, kind, err);
 }
 
 static int copy_members(struct oc_request_copy *copy, oc_error **err)
@@ -86,6 +100,7 @@ static int copy_members(struct oc_request_copy *copy, oc_error **err)
 	} scalars[] = {
 		{ &r->work, "work" },           { &r->binding, "binding" }, { &r->policy, "policy" },
 		{ &r->workspace, "workspace" }, { &r->cwd, "cwd" },
+		{ &r->toolbelt, "toolbelt" },
 	};
 	struct {
 		const char *const **member;

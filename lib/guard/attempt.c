@@ -107,6 +107,7 @@ static int start(struct oc_guard *g, oc_error **err)
 	}
 	rc = rc < 0 ? rc : oc_session_open(g, oc_steal_fd(g->launch.channel), err);
 	rc = rc < 0 ? rc : oc_launch_watch_log(&g->launch, g->loop, err);
+	rc = rc < 0 ? rc : oc_belt_begin(g, plan.toolbelt, err);
 	rc = rc < 0 ? rc : oc_instruct(g, &plan, err);
 	rc = rc < 0 ? rc : oc_launch_open_gate(&g->launch, err);
 	oc_plan_view_free(&plan);

@@ -78,6 +78,7 @@ static void kill_rest(struct oc_guard *g)
 {
 	/* Read first: what is in the pipes was written before the kill. */
 	oc_streams_drain(g);
+	oc_belt_end(g);
 	oc_session_close(&g->session);
 	oc_probes_close(g);
 	g->phase_until = oc_mono_ms() + REAP_MS;

@@ -8,6 +8,7 @@
 
 #include "base/os.h"
 #include "base/sha256.h"
+#include "guard/belt.h"
 #include "guard/journal.h"
 #include "guard/launch.h"
 #include "guard/plan_view.h"
@@ -50,6 +51,7 @@ struct oc_guard {
 	uint64_t start;
 	pid_t session_id;
 	bool confined, keep;
+	uint16_t rows, cols; /* of the terminal, as last told; 0: there is none */
 	int64_t timeout_ms, grace_ms, unhosted_ms, hello_retries;
 
 	enum oc_guard_state state;
@@ -71,6 +73,7 @@ struct oc_guard {
 	struct oc_server server;
 	struct oc_launch launch;
 	struct oc_session session;
+	struct oc_guard_belt belt;
 	struct oc_streams streams;
 	struct oc_guard_outcome outcome;
 	struct oc_listeners listeners;

@@ -40,6 +40,8 @@ static int options(struct oc_guard *g, const struct oc_plan_view *p)
 		bits = OC_GUEST_CONFINED | (p->landlock ? OC_GUEST_LANDLOCK : 0) | (p->nest ? OC_GUEST_NEST : 0) |
 		       (p->deny_ipc ? OC_GUEST_DENY_IPC : 0) | (p->deny_trace ? OC_GUEST_DENY_TRACE : 0) |
 		       (p->unix_sockets ? OC_GUEST_UNIX : 0);
+	if (g->rows)
+		bits |= OC_GUEST_TERMINAL;
 	oc_put_u32(data, bits);
 	return oc_session_send(g, OC_FRAME_OPTION, data, sizeof(data));
 }
@@ -191,10 +193,13 @@ int oc_instruct(struct oc_guard *g, const struct oc_plan_view *p, oc_error **err
 	if (rc < 0)
 		return rc;
 	rc = options(g, p);
+	rc = rc < 0 ? rc : oc_session_size(g);
 	rc = rc < 0 ? rc : strings(g, OC_FRAME_ARG, p->argv);
 	rc = rc < 0 ? rc : environment(g, p);
 	rc = rc < 0 ? rc : strings(g, OC_FRAME_INHERIT, p->inherit);
 	rc = rc < 0 ? rc : oc_session_send(g, OC_FRAME_CWD, p->cwd, strlen(p->cwd));
+	if (p->toolbelt_at)
+		rc = rc < 0 ? rc : oc_session_send(g, OC_FRAME_BELT, p->toolbelt_at, strlen(p->toolbelt_at));
 	if (p->confined) {
 		rc = rc < 0 ? rc : strings(g, OC_FRAME_WRITABLE, p->writable);
 		rc = rc < 0 ? rc : links(g, p->links);

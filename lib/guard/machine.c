@@ -120,6 +120,7 @@ void oc_machine_hosted(struct oc_guard *g, bool hosted)
 {
 	bool held = g->state <= OC_GUARD_REFUSED;
 
+	oc_belt_hosted(g, hosted);
 	if (g->state == OC_GUARD_EXITED && !hosted)
 		oc_machine_phase(g, 0, g->phase);
 	else if (hosted || g->ending)

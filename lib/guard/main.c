@@ -102,6 +102,8 @@ static int read_plan(struct oc_guard *g, const char *path, int64_t *journal_byte
 	g->live = strdup(plan->live);
 	g->confined = plan->confined;
 	g->keep = plan->keep;
+	g->rows = (uint16_t)plan->rows;
+	g->cols = (uint16_t)plan->cols;
 	g->timeout_ms = plan->timeout_ms;
 	g->grace_ms = plan->grace_ms;
 	g->unhosted_ms = plan->unhosted_ms;
@@ -161,6 +163,7 @@ static void take_down(struct oc_guard *g)
 	oc_server_close(g);
 	oc_streams_close(g);
 	oc_redact_free(oc_steal(g->redact));
+	oc_belt_end(g);
 	oc_session_close(&g->session);
 	oc_journal_close(&g->journal);
 	/* Held and given up: nothing ran, and nothing stays. */

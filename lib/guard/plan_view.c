@@ -6,18 +6,32 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "guard/protocol.h"
+#include "wire/belt.h"
 
 #define RETRIES_MAX 10
 
+static int unpack_terminal(struct oc_plan_view *v, const json_t *object, oc_error **err)
+{
+	const struct oc_json_key keys[] = {
+		{ "rows", OC_JSON_INT, true, &v->rows },
+		{ "cols", OC_JSON_INT, true, &v->cols },
+	};
+
+	return object ? oc_json_unpack(object, "command.terminal", NULL, keys, OC_COUNT(keys), err) : 0;
+}
+
 static int unpack_command(struct oc_plan_view *v, const json_t *object, oc_error **err)
 {
+	json_t *terminal = NULL;
 	const struct oc_json_key keys[] = {
 		{ "argv", OC_JSON_STRINGS, true, &v->argv },       { "cwd", OC_JSON_STRING, true, &v->cwd },
 		{ "env", OC_JSON_ARRAY, true, &v->env },           { "secrets", OC_JSON_STRINGS, true, &v->secrets },
 		{ "inherit", OC_JSON_STRINGS, true, &v->inherit }, { "files", OC_JSON_ARRAY, false, &v->files },
+		{ "terminal", OC_JSON_OBJECT, false, &terminal },
 	};
+	int rc = oc_json_unpack(object, "command", NULL, keys, OC_COUNT(keys), err);
 
-	return oc_json_unpack(object, "command", NULL, keys, OC_COUNT(keys), err);
+	return rc < 0 ? rc : unpack_terminal(v, terminal, err);
 }
 
 static int unpack_launch(struct oc_plan_view *v, const json_t *object, oc_error **err)
@@ -87,6 +101,17 @@ static int unpack_provider(struct oc_plan_view *v, const json_t *object, oc_erro
 	return 0;
 }
 
+static int unpack_toolbelt(struct oc_plan_view *v, const json_t *object, oc_error **err)
+{
+	const struct oc_json_key keys[] = {
+		{ "at", OC_JSON_STRING, true, &v->toolbelt_at },
+		{ "belt", OC_JSON_OBJECT, true, &v->toolbelt },
+	};
+	int rc = object ? oc_json_unpack(object, "toolbelt", NULL, keys, OC_COUNT(keys), err) : 0;
+
+	return rc < 0 || !object ? rc : oc_mcp_belt_check(v->toolbelt, err);
+}
+
 static int wrong(oc_error **err, const char *member)
 {
 	return oc_refuse(err, "pin_mismatch", member, NULL, "The pinned plan can't be carried out: its %s is not valid",
@@ -115,9 +140,11 @@ static int check_bounds(const struct oc_plan_view *v, oc_error **err)
 		return wrong(err, "launch.hello_retries");
 	if (v->timeout_ms < 0 || v->grace_ms < 0 || v->unhosted_ms < 0 || v->journal_bytes < 0)
 		return wrong(err, "limits");
-	if (strcmp(v->kind, "none") && !v->confined)
+	if (v->rows < 0 || v->rows > UINT16_MAX || v->cols < 0 || v->cols > UINT16_MAX || !v->rows != !v->cols)
+		return wrong(err, "command.terminal");
+	if (!oc_kind_plain(v->kind) && !v->confined)
 		return wrong(err, "guest.confined");
-	if (strcmp(v->kind, "none") && (!v->resolved || !v->provider))
+	if (!oc_kind_plain(v->kind) && (!v->resolved || !v->provider))
 		return wrong(err, "resolved");
 	return 0;
 }
@@ -125,7 +152,7 @@ static int check_bounds(const struct oc_plan_view *v, oc_error **err)
 static int unpack(struct oc_plan_view *v, oc_error **err)
 {
 	int64_t version = 0;
-	json_t *command = NULL, *launch = NULL, *guest = NULL, *dirs = NULL, *limits = NULL, *provider = NULL;
+	json_t *command = NULL, *launch = NULL, *guest = NULL, *dirs = NULL, *limits = NULL, *provider = NULL, *toolbelt = NULL;
 	const struct oc_json_key keys[] = {
 		{ "version", OC_JSON_INT, true, &version },
 		{ "kind", OC_JSON_STRING, true, &v->kind },
@@ -145,6 +172,7 @@ static int unpack(struct oc_plan_view *v, oc_error **err)
 		{ "dirs", OC_JSON_OBJECT, true, &dirs },
 		{ "limits", OC_JSON_OBJECT, true, &limits },
 		{ "notes", OC_JSON_ANY, false, NULL },
+		{ "toolbelt", OC_JSON_OBJECT, false, &toolbelt },
 	};
 	int rc = oc_json_unpack(v->json, "", NULL, keys, OC_COUNT(keys), err);
 
@@ -161,6 +189,7 @@ static int unpack(struct oc_plan_view *v, oc_error **err)
 	rc = rc < 0 ? rc : unpack_dirs(v, dirs, err);
 	rc = rc < 0 ? rc : unpack_limits(v, limits, err);
 	rc = rc < 0 ? rc : unpack_provider(v, provider, err);
+	rc = rc < 0 ? rc : unpack_toolbelt(v, toolbelt, err);
 	return rc < 0 ? rc : check_bounds(v, err);
 }
 

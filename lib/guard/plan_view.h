@@ -18,6 +18,7 @@ struct oc_plan_view {
 	/* command */
 	json_t *argv, *env, *secrets, *inherit, *files; /* files: NULL for none */
 	const char *cwd;
+	int64_t rows, cols; /* of its terminal; 0: it has none */
 	/* launch */
 	json_t *launch_argv, *launch_env, *launch_files;
 	const char *launch_cwd;
@@ -28,6 +29,8 @@ struct oc_plan_view {
 	json_t *writable, *links;
 	json_t *probes, *tools;
 	const char *provider, *provider_digest; /* NULL for none */
+	json_t *toolbelt; /* {"instructions"?,"tools"}; NULL: none */
+	const char *toolbelt_at;
 	/* limits */
 	int64_t timeout_ms, grace_ms, unhosted_ms, journal_bytes;
 	bool keep;

@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/os.h"
 #include "broker/broker.h"
+#include "store/works.h"
 
 #define CALL_TIMEOUT_MS 30000
 
@@ -43,6 +44,7 @@ static void run_release(oc_run *run)
 {
 	if (run->on_free)
 		run->on_free(run->on_free_userdata);
+	oc_run_calls_detach(run);
 	oc_conn_free(run->conn);
 	oc_source_free(run->guard_exit);
 	oc_source_free(run->guard_log);
@@ -271,6 +273,9 @@ int oc_run_release(oc_run *run, const char *digest, oc_error **err)
 	rc = inherited(run, env, err);
 	if (!rc)
 		rc = collect_secrets(run, secrets, err);
+	/* Held, its guard has the Work's lock: from here on no other run can come between this answer and the command. */
+	if (!rc && strcmp(oc_plan_kind(run->plan), OC_KIND_ATTACH) == 0)
+		rc = oc_store_work_plain(run->store, oc_json_text(run->plan->json, "work"), err);
 	if (!rc)
 		rc = oc_store_attempt(run->store, run->id, &attempt, err);
 	if (rc < 0)
@@ -287,6 +292,18 @@ int oc_run_ack(oc_run *run, uint64_t next, oc_error **err)
 		return 0; /* the guard is gone: what it kept is history now */
 	/* Wants no answer: a turn of output may be more pieces than calls may wait for one. */
 	return oc_conn_notify(run->conn, "ack", json_pack("{s:I}", "next", (json_int_t)next), err);
+}
+
+int oc_run_resize(oc_run *run, uint16_t rows, uint16_t cols, oc_error **err)
+{
+	if (!json_object_get(json_object_get(run->plan->json, "command"), "terminal"))
+		return oc_fail(err, OC_EINVAL, 0, "run %s has no terminal", run->id);
+	if (!rows || !cols)
+		return oc_fail(err, OC_EINVAL, 0, "a terminal has at least one row and one column");
+	if (!run->conn)
+		return oc_fail(err, OC_ECLOSED, 0, "run %s has no connection to its guard", run->id);
+	/* Wants no answer: the next one comes soon while a window is being drawn larger. */
+	return oc_conn_notify(run->conn, "resize", json_pack("{s:i, s:i}", "rows", rows, "cols", cols), err);
 }
 
 int oc_run_stop(oc_run *run, int64_t grace_ms, oc_error **err)

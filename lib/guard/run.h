@@ -39,6 +39,8 @@ struct oc_run {
 	struct oc_buf input; /* stdin not yet accepted; input_at is its offset */
 	uint64_t input_at;
 	bool input_busy, input_end, input_ended, input_gone; /* gone: the guard has its end */
+	struct oc_toolcall *calls; /* that the host has not answered */
+	int64_t attempt;           /* that they are of; 0: not looked at yet */
 	unsigned depth;
 	bool dead;
 	void (*on_free)(void *userdata); /* who holds the run on its way to begin() */
@@ -55,6 +57,9 @@ void oc_run_leave(oc_run *run); /* may free the run */
 int oc_run_launch(oc_run *run, oc_error **err);
 int oc_run_connect(oc_run *run, oc_error **err);
 void oc_run_call_failed(oc_run *run, const oc_error *failure); /* failed, told with what to do when it is silence */
+/* run_calls.c */
+void oc_run_called(oc_run *run, const json_t *params);
+void oc_run_calls_detach(oc_run *run); /* the run goes: its calls are recorded only */
 /* run_again.c: a further attempt with the same pin. */
 int oc_run_again(oc_run *run, oc_error **err);
 /* run_output.c */

@@ -101,6 +101,8 @@ static void notified(struct oc_conn *conn OC_UNUSED, const char *method, const j
 		new_state(run, oc_json_text(params, "state"), params);
 	else if (!strcmp(method, "output"))
 		oc_run_pump(run);
+	else if (!strcmp(method, "call"))
+		oc_run_called(run, params);
 }
 
 static bool ended(oc_run *run)

@@ -222,6 +222,25 @@ static int do_ack(struct oc_client *c, const json_t *params, oc_error **err)
 	return rc;
 }
 
+/* Before the guest is there it is remembered; after that it goes there too. */
+static int do_resize(struct oc_client *c, const json_t *params, oc_error **err)
+{
+	struct oc_guard *g = c->guard;
+	int64_t rows = 0, cols = 0;
+	const struct oc_json_key keys[] = { { "rows", OC_JSON_INT, true, &rows }, { "cols", OC_JSON_INT, true, &cols } };
+	int rc = oc_json_unpack(params, "", NULL, keys, OC_COUNT(keys), err);
+
+	if (rc < 0)
+		return rc;
+	if (!g->rows || rows < 1 || rows > UINT16_MAX || cols < 1 || cols > UINT16_MAX)
+		return oc_fail(err, OC_EINVAL, 0, "There is no such size, or no terminal");
+	g->rows = (uint16_t)rows;
+	g->cols = (uint16_t)cols;
+	if (g->session.fd >= 0 && !g->session.exited && oc_session_size(g) == 0)
+		oc_session_flush(g);
+	return 0;
+}
+
 /* 0: answer {}; 1: it was answered, or will be; negative: the error. */
 static int perform(struct oc_client *c, json_int_t id, const char *method, const json_t *params, oc_error **err)
 {
@@ -239,6 +258,10 @@ static int perform(struct oc_client *c, json_int_t id, const char *method, const
 		return do_stdin_end(c, params, err);
 	if (strcmp(method, "ack") == 0)
 		return do_ack(c, params, err);
+	if (strcmp(method, "answer") == 0)
+		return oc_belt_answer(c->guard, params, err);
+	if (strcmp(method, "resize") == 0)
+		return do_resize(c, params, err);
 	return oc_fail(err, OC_EPROTO, 0, "A guard knows no such method");
 }
 
@@ -254,7 +277,7 @@ static void on_request(struct oc_conn *conn, json_int_t id, const char *method, 
 	oc_error_free(err);
 }
 
-/* ack and stop may come without wanting an answer. */
+/* ack, stop and resize may come without wanting an answer. */
 static void on_notify(struct oc_conn *conn, const char *method, const json_t *params, void *userdata)
 {
 	struct oc_client *c = userdata;
@@ -266,6 +289,10 @@ static void on_notify(struct oc_conn *conn, const char *method, const json_t *pa
 		(void)do_ack(c, params, NULL);
 	else if (strcmp(method, "stop") == 0)
 		(void)do_stop(c, params, NULL);
+	else if (strcmp(method, "resize") == 0)
+		(void)do_resize(c, params, NULL);
+	else if (strcmp(method, "progress") == 0)
+		(void)oc_belt_progress(c->guard, params, NULL);
 }
 
 static void on_closed(struct oc_conn *conn, const oc_error *err, void *userdata)

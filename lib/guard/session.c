@@ -192,6 +192,17 @@ void oc_session_signal(struct oc_guard *g, int sig)
 		oc_session_flush(g);
 }
 
+int oc_session_size(struct oc_guard *g)
+{
+	unsigned char data[4];
+
+	if (!g->rows)
+		return 0;
+	oc_put_u16(data, g->rows);
+	oc_put_u16(data + 2, g->cols);
+	return oc_session_send(g, OC_FRAME_RESIZE, data, sizeof(data));
+}
+
 static void protocol(struct oc_guard *g, const char *what)
 {
 	oc_error *err = NULL;
@@ -346,6 +357,14 @@ static void on_pong(struct oc_guard *g, struct oc_cursor *c)
 	g->session.unanswered = 0;
 }
 
+static void on_belt(struct oc_guard *g, const struct oc_frame *frame)
+{
+	const char *wrong = g->session.running ? oc_belt_frame(g, frame) : "a toolbelt's client before there is an agent";
+
+	if (wrong)
+		protocol(g, wrong);
+}
+
 static void dispatch(struct oc_guard *g, const struct oc_frame *frame)
 {
 	struct oc_cursor c = { frame->data, frame->data + frame->len };
@@ -370,6 +389,10 @@ static void dispatch(struct oc_guard *g, const struct oc_frame *frame)
 		return on_exit_frame(g, &c);
 	case OC_FRAME_PONG:
 		return on_pong(g, &c);
+	case OC_FRAME_BELT_OPENED:
+	case OC_FRAME_BELT_SAID:
+	case OC_FRAME_BELT_CLOSED:
+		return on_belt(g, frame);
 	default:
 		return protocol(g, "a frame that only a guard sends");
 	}

@@ -46,6 +46,7 @@ void oc_session_flush(struct oc_guard *g);
 /* fds are taken and closed when they are sent. */
 void oc_session_go(struct oc_guard *g, const int fds[3]);
 void oc_session_signal(struct oc_guard *g, int signal);
+int oc_session_size(struct oc_guard *g); /* the terminal's, as the guard has it; nothing without one */
 /* A result: the guest's, or the guard's own. */
 int oc_session_result(struct oc_session *s, const char *id, bool ok, const char *detail, uint64_t ns);
 int oc_session_expect(struct oc_session *s, const char *id); /* one more probe of this id was sent */

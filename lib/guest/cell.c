@@ -5,6 +5,7 @@
 #include "guest/fds.h"
 #include "guest/links.h"
 #include "guest/probe.h"
+#include "guest/pty.h"
 #include "guest/text.h"
 
 #include <errno.h>
@@ -84,6 +85,9 @@ static void live(const struct oc_orders *o, char **own, const struct oc_status *
 	if (!oc_link_drain(&l, -1))
 		_exit(127);
 	wait_for_go(&l);
+	err = o->options & OC_GUEST_TERMINAL ? oc_pty_control(l.fds[0]) : 0;
+	if (err)
+		give_up(&l, err, "controlling terminal");
 	err = oc_agent_exec(l.fds, o->cwd, o->args.v, run.env, &stage);
 	give_up(&l, err, stage);
 }

@@ -77,7 +77,9 @@ static uint32_t get_u32(const unsigned char *p)
 
 static bool known_type(uint8_t type)
 {
-	return (type >= OC_FRAME_HELLO && type <= OC_FRAME_LINK) || (type >= OC_FRAME_FACT && type <= OC_FRAME_PONG);
+	return (type >= OC_FRAME_HELLO && type <= OC_FRAME_RESIZE) || (type >= OC_FRAME_FACT && type <= OC_FRAME_PONG) ||
+	       (type >= OC_FRAME_BELT && type <= OC_FRAME_BELT_CLOSE) ||
+	       (type >= OC_FRAME_BELT_OPENED && type <= OC_FRAME_BELT_CLOSED);
 }
 
 int oc_frame_next(struct oc_frame_reader *r, struct oc_frame *out)
@@ -113,6 +115,15 @@ bool oc_get_u8(struct oc_cursor *c, uint8_t *v)
 	if (c->end - c->p < 1)
 		return false;
 	*v = *c->p++;
+	return true;
+}
+
+bool oc_get_u16(struct oc_cursor *c, uint16_t *v)
+{
+	if (c->end - c->p < 2)
+		return false;
+	*v = (uint16_t)(c->p[0] | c->p[1] << 8);
+	c->p += 2;
 	return true;
 }
 
@@ -155,6 +166,12 @@ bool oc_get_string(struct oc_cursor *c, bool rest, const char **s, size_t *len)
 	*len = rest ? left : (size_t)(nul - c->p);
 	c->p += *len + (rest ? 0 : 1);
 	return true;
+}
+
+void oc_put_u16(unsigned char out[2], uint16_t v)
+{
+	out[0] = (unsigned char)v;
+	out[1] = (unsigned char)(v >> 8);
 }
 
 void oc_put_u32(unsigned char out[4], uint32_t v)

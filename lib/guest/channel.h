@@ -16,8 +16,10 @@
  *            ◀───────────────────────      READY total_ns failures
  *   GO (+ 3 descriptors)  ───────────▶     starts the agent on them
  *            ◀───────────────────────      STARTED pid | FAILED errno text
- *   SIGNAL n · PING x  ──────────────▶
+ *   SIGNAL n · PING x · RESIZE  ─────▶
  *            ◀───────────────────────      PONG x
+ *            ◀───────────────────────      BELT_OPENED / BELT_SAID / BELT_CLOSED client …
+ *   BELT_DATA / BELT_CLOSE client …  ──▶   (the toolbelt's connections: bytes, see belt.h)
  *            ◀───────────────────────      EXIT how value           (the only source of the exit status)
  *
  * End of stream in either direction ends the run: the guest kills all it can reach. */
@@ -52,6 +54,10 @@ enum oc_frame_type {
 	OC_FRAME_SIGNAL = 12,  /* u32 signal for the agent's process group; SIGKILL: for everything */
 	OC_FRAME_PING = 13,    /* u64, echoed */
 	OC_FRAME_LINK = 14,    /* path NUL target: a link of the host's, in a directory that the sandbox hides */
+	OC_FRAME_RESIZE = 15,  /* u16 rows · u16 columns of the terminal, neither 0; an order, and later */
+	OC_FRAME_BELT = 16,    /* where the toolbelt listens: an absolute path, or a port of the loopback; an order */
+	OC_FRAME_BELT_DATA = 17,  /* u32 client · bytes for it */
+	OC_FRAME_BELT_CLOSE = 18, /* u32 client, once what it was sent is out */
 	/* guest → guard */
 	OC_FRAME_FACT = 32,    /* name=value, printable ASCII */
 	OC_FRAME_RESULT = 33,  /* u8 ok · u64 nanoseconds · id NUL · detail text */
@@ -60,6 +66,9 @@ enum oc_frame_type {
 	OC_FRAME_FAILED = 36,  /* u32 errno · stage text: nothing was started */
 	OC_FRAME_EXIT = 37,    /* u8 enum oc_exit_how · u32 value */
 	OC_FRAME_PONG = 38,    /* u64 */
+	OC_FRAME_BELT_OPENED = 40, /* u32 client: counted from 1 */
+	OC_FRAME_BELT_SAID = 41,   /* u32 client · bytes */
+	OC_FRAME_BELT_CLOSED = 42, /* u32 client */
 };
 
 enum oc_exit_how { OC_EXIT_STATUS = 1, OC_EXIT_SIGNAL = 2 };
@@ -73,6 +82,8 @@ enum oc_guest_option {
 	OC_GUEST_DENY_IPC = 1u << 3,   /* no IPC namespace of its own: System V and POSIX queues are denied */
 	OC_GUEST_DENY_TRACE = 1u << 4, /* neither nested nor scoped: ptrace, process_vm_*, pidfd_getfd denied */
 	OC_GUEST_UNIX = 1u << 5,       /* AF_UNIX sockets are allowed ("unix_sockets": "all") */
+	OC_GUEST_TERMINAL = 1u << 6,   /* the agent's 0, 1, 2 are a terminal of its own, of the size that RESIZE said;
+				      * the guest copies between it and what GO carries */
 };
 
 /* Probe kinds; arguments in order.  Several results may carry one id; a probe without arguments
@@ -131,11 +142,13 @@ struct oc_cursor {
 	const unsigned char *p, *end;
 };
 bool oc_get_u8(struct oc_cursor *c, uint8_t *v);
+bool oc_get_u16(struct oc_cursor *c, uint16_t *v);
 bool oc_get_u32(struct oc_cursor *c, uint32_t *v);
 bool oc_get_u64(struct oc_cursor *c, uint64_t *v);
 bool oc_get_bytes(struct oc_cursor *c, void *out, size_t n);
 /* A string up to a NUL (eaten) or, when `rest`, to the end (no NUL inside); not terminated: *len. */
 bool oc_get_string(struct oc_cursor *c, bool rest, const char **s, size_t *len);
+void oc_put_u16(unsigned char out[2], uint16_t v);
 void oc_put_u32(unsigned char out[4], uint32_t v);
 void oc_put_u64(unsigned char out[8], uint64_t v);
 

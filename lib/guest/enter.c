@@ -10,9 +10,11 @@
 #include "guest/enter.h"
 
 #include "guest/agent.h"
+#include "guest/belt.h"
 #include "guest/cell.h"
 #include "guest/fds.h"
 #include "guest/nest.h"
+#include "guest/pty.h"
 #include "guest/report.h"
 #include "guest/text.h"
 
@@ -30,15 +32,18 @@
 
 #define KILL_MS       10000
 #define LAST_WORDS_MS 5000
+#define LAST_SHOWN_MS 5000
 
 enum state { ORDERS, PROVING, HELD, STARTING, RUNNING, OVER };
 
 struct guest {
 	enum state state;
 	struct oc_link chan, cell;
+	struct oc_belt belt;
 	struct oc_orders orders;
 	struct oc_status before;
 	struct oc_agent agent;
+	struct oc_pty pty;
 	char **own;
 	int sigfd;
 	uint32_t failures;
@@ -97,6 +102,12 @@ static void prepare(struct guest *g)
 		err = oc_nest(g->chan.fd, &stage);
 	if (!err)
 		err = become_keeper(g, &stage);
+	if (!err && g->orders.belt) {
+		stage = "toolbelt";
+		err = oc_belt_listen(&g->belt, g->orders.belt);
+	}
+	if (!err && g->orders.options & OC_GUEST_TERMINAL)
+		err = oc_pty_open(&g->pty, g->orders.rows, g->orders.cols, &stage);
 	if (err) {
 		fail(g, -err, stage);
 		return;
@@ -126,6 +137,16 @@ static void take_order(struct guest *g, const struct oc_frame *f)
 		prepare(g);
 }
 
+/* The agent has the terminal, the guest what is at its other end. */
+static void take_descriptors(struct guest *g)
+{
+	if (g->pty.master >= 0) {
+		oc_pty_connect(&g->pty, g->chan.fds);
+		g->chan.n_fds = 0;
+	}
+	oc_link_drop_fds(&g->chan);
+}
+
 /* Hand the agent its descriptors; the secrets are then only its own. */
 static void go(struct guest *g)
 {
@@ -138,6 +159,7 @@ static void go(struct guest *g)
 	struct msghdr msg = {
 		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
 	};
+	const int terminal[OC_LINK_FDS] = { g->pty.slave, g->pty.slave, g->pty.slave };
 	struct cmsghdr *c;
 
 	if (g->state != HELD || g->failures) {
@@ -154,12 +176,12 @@ static void go(struct guest *g)
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(int) * OC_LINK_FDS);
-	memcpy(CMSG_DATA(c), g->chan.fds, sizeof(int) * OC_LINK_FDS);
+	memcpy(CMSG_DATA(c), g->pty.slave >= 0 ? terminal : g->chan.fds, sizeof(terminal));
 	if (sendmsg(g->cell.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)sizeof(header)) {
 		fail(g, errno, "handing over the descriptors");
 		return;
 	}
-	oc_link_drop_fds(&g->chan);
+	take_descriptors(g);
 	oc_orders_wipe(&g->orders);
 	g->state = STARTING;
 }
@@ -175,10 +197,23 @@ static void take_signal(struct guest *g, const struct oc_frame *f)
 	}
 	if (g->state == RUNNING && sig == SIGKILL)
 		oc_agent_kill_all(&g->agent, KILL_MS);
-	else if (g->state == RUNNING)
+	else if (g->state == RUNNING) {
 		oc_agent_signal(&g->agent, (int)sig);
+		if (sig == SIGTERM && !g->agent.ended)
+			oc_pty_hang_up(&g->pty, g->agent.pid);
+	}
 	else
 		fail(g, ECANCELED, "ended by a signal before the agent was started");
+}
+
+static void take_size(struct guest *g, const struct oc_frame *f)
+{
+	uint16_t rows, cols;
+
+	if (g->pty.master < 0 || !oc_orders_size(f, &rows, &cols))
+		fail(g, EPROTO, "a size that is none, or of no terminal");
+	else
+		(void)oc_pty_resize(&g->pty, rows, cols);
 }
 
 static void take_frame(struct guest *g, const struct oc_frame *f)
@@ -194,6 +229,13 @@ static void take_frame(struct guest *g, const struct oc_frame *f)
 		go(g);
 	} else if (f->type == OC_FRAME_SIGNAL) {
 		take_signal(g, f);
+	} else if (f->type == OC_FRAME_RESIZE) {
+		take_size(g, f);
+	} else if (g->state == RUNNING && (f->type == OC_FRAME_BELT_DATA || f->type == OC_FRAME_BELT_CLOSE)) {
+		int err = oc_belt_take(&g->belt, f, &g->chan);
+
+		if (err)
+			fail(g, -err, "a toolbelt's client that never was");
 	} else {
 		fail(g, EPROTO, "a frame that has no place here");
 	}
@@ -303,15 +345,19 @@ static void children(struct guest *g)
 static void turn(struct guest *g)
 {
 	bool room = oc_link_pending(&g->chan) < OC_LINK_HIGH;
-	struct pollfd p[3] = {
+	struct pollfd p[3 + OC_PTY_FDS + 1 + OC_BELT_CLIENTS] = {
 		{ g->chan.fd, (short)((room && !hold_back(g) ? POLLIN : 0) | (oc_link_pending(&g->chan) ? POLLOUT : 0)),
 		  0 },
 		{ room ? g->cell.fd : -1, POLLIN, 0 },
 		{ g->sigfd, POLLIN, 0 },
 	};
 
-	if (poll(p, 3, -1) < 0)
+	size_t n = g->state == RUNNING ? oc_belt_poll(&g->belt, p + 3 + OC_PTY_FDS, room) : 0;
+
+	oc_pty_poll(&g->pty, p + 3);
+	if (poll(p, 3 + OC_PTY_FDS + n, -1) < 0)
 		return;
+	oc_pty_turn(&g->pty);
 	if (p[1].revents)
 		read_cell(g);
 	if (p[2].revents && g->state != OVER)
@@ -320,6 +366,8 @@ static void turn(struct guest *g)
 		read_channel(g);
 	else if (p[0].revents & (POLLHUP | POLLERR | POLLNVAL))
 		g->chan.ended = true;
+	if (n && g->state == RUNNING && oc_belt_turn(&g->belt, p + 3 + OC_PTY_FDS, &g->chan) < 0)
+		fail(g, ENOMEM, "toolbelt");
 	oc_link_flush(&g->chan);
 }
 
@@ -355,12 +403,17 @@ int oc_guest_enter(char **own)
 
 	oc_status_read(&g.before);
 	oc_orders_init(&g.orders);
+	oc_belt_init(&g.belt);
+	oc_pty_init(&g.pty);
 	if (take_over(&g) < 0)
 		return 1;
 	while (g.state != OVER && !g.chan.ended)
 		turn(&g);
 	oc_agent_kill_all(&g.agent, KILL_MS);
+	oc_pty_drain(&g.pty, LAST_SHOWN_MS);
+	oc_pty_close(&g.pty);
 	told = oc_link_drain(&g.chan, LAST_WORDS_MS);
+	oc_belt_free(&g.belt);
 	oc_link_free(&g.cell);
 	oc_link_free(&g.chan);
 	oc_orders_free(&g.orders);

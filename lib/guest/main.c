@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* open-conduit-guest: the one static program inside every sandbox. */
 #include "guest/enter.h"
+#include "guest/mcp.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +14,11 @@ int main(int argc, char **argv)
 		return puts("open-conduit-guest " OC_VERSION) < 0;
 	if (argc == 2 && !strcmp(argv[1], "enter"))
 		return oc_guest_enter(environ);
-	fputs("usage: open-conduit-guest enter | --version\n"
-	      "It is started by open-conduit's guard, with the channel on descriptor 0.\n",
+	if (argc == 3 && !strcmp(argv[1], "mcp"))
+		return oc_guest_mcp(argv[2]);
+	fputs("usage: open-conduit-guest enter | mcp ADDRESS | --version\n"
+	      "enter: started by open-conduit's guard, with the channel on descriptor 0\n"
+	      "mcp:   started by an agent: its run's toolbelt, as an MCP server on stdio\n",
 	      stderr);
 	return 2;
 }

@@ -9,7 +9,9 @@
 
 #define ALL_OPTIONS                                                                                                    \
 	(OC_GUEST_CONFINED | OC_GUEST_LANDLOCK | OC_GUEST_NEST | OC_GUEST_DENY_IPC | OC_GUEST_DENY_TRACE |             \
-	 OC_GUEST_UNIX)
+	 OC_GUEST_UNIX | OC_GUEST_TERMINAL)
+/* What has a meaning without a sandbox too. */
+#define PLAIN_OPTIONS OC_GUEST_TERMINAL
 
 #define NAMES_MAX 4096u
 
@@ -48,6 +50,7 @@ void oc_orders_free(struct oc_orders *o)
 	free(o->probes);
 	free(o->hello);
 	free(o->cwd);
+	free(o->belt);
 	oc_orders_init(o);
 }
 
@@ -146,11 +149,26 @@ static int take_options(struct oc_orders *o, const struct oc_frame *f)
 
 	if (o->have_options || !oc_get_u32(&c, &bits) || c.p != c.end)
 		return EPROTO;
-	if (bits & ~ALL_OPTIONS || (bits && !(bits & OC_GUEST_CONFINED)))
+	if (bits & ~ALL_OPTIONS || (bits & ~PLAIN_OPTIONS && !(bits & OC_GUEST_CONFINED)))
 		return EINVAL;
 	o->options = bits;
 	o->have_options = true;
 	return 0;
+}
+
+static int take_belt(struct oc_orders *o, const struct oc_frame *f)
+{
+	if (o->belt || !f->len || memchr(f->data, 0, f->len))
+		return EPROTO;
+	o->belt = copy((const char *)f->data, f->len);
+	return o->belt ? 0 : ENOMEM;
+}
+
+bool oc_orders_size(const struct oc_frame *f, uint16_t *rows, uint16_t *cols)
+{
+	struct oc_cursor c = { f->data, f->data + f->len };
+
+	return oc_get_u16(&c, rows) && oc_get_u16(&c, cols) && c.p == c.end && *rows && *cols;
 }
 
 static int take_path(char **to, const struct oc_frame *f)
@@ -234,6 +252,9 @@ static int take_prepare(struct oc_orders *o, const struct oc_frame *f, const cha
 	*why = "prepare without options, arguments or an absolute working directory";
 	if (f->len || !o->have_options || !o->args.n || !o->args.v[0][0] || !o->cwd)
 		return EINVAL;
+	*why = "a terminal without a size, or a size without a terminal";
+	if (!(o->options & OC_GUEST_TERMINAL) != !o->rows)
+		return EINVAL;
 	*why = "an environment name is set twice";
 	if (!names_unique(o))
 		return EINVAL;
@@ -264,6 +285,10 @@ static int take(struct oc_orders *o, const struct oc_frame *f)
 		return take_name(&o->inherit, f, false);
 	case OC_FRAME_CWD:
 		return take_path(&o->cwd, f);
+	case OC_FRAME_BELT:
+		return take_belt(o, f);
+	case OC_FRAME_RESIZE:
+		return oc_orders_size(f, &o->rows, &o->cols) ? 0 : EPROTO;
 	case OC_FRAME_SECRET:
 		return take_name(&o->secrets, f, true);
 	case OC_FRAME_WRITABLE:

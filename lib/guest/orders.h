@@ -21,7 +21,8 @@ struct oc_orders {
 	size_t hello_len;
 	uint32_t options;
 	bool have_options, prepared;
-	char *cwd;
+	uint16_t rows, cols; /* of the terminal */
+	char *cwd, *belt; /* belt: where the toolbelt listens; NULL: there is none */
 	struct oc_strings args, env, inherit, secrets, writable;
 	struct oc_strings links; /* path, target, path, … */
 	struct oc_probe *probes;
@@ -33,6 +34,8 @@ void oc_orders_init(struct oc_orders *o);
 void oc_orders_free(struct oc_orders *o);
 /* One frame before (or the) PREPARE: 0, or a positive errno with *why set: the frame is refused. */
 int oc_orders_take(struct oc_orders *o, const struct oc_frame *f, const char **why);
+/* A RESIZE's payload; false: it is none. */
+bool oc_orders_size(const struct oc_frame *f, uint16_t *rows, uint16_t *cols);
 /* The agent's environment (new array of borrowed strings but for those inherited; free the array only), or NULL. */
 char **oc_orders_environment(const struct oc_orders *o, char **own);
 /* The secrets' values out of memory. */

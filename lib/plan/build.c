@@ -4,6 +4,7 @@
 
 #include "base/path.h"
 #include "plan/check.h"
+#include "plan/toolbelt.h"
 #include "policy/policy.h"
 
 #define GRACE_MS      5000
@@ -229,7 +230,7 @@ static int check_input(const struct oc_plan_input *in, oc_error **err)
 	if (sandbox && (!in->policy || !in->resolved || !in->reply || !in->provider))
 		return oc_fail(err, OC_EINVAL, 0,
 		               "a sandbox's plan needs a policy, what it means here and a provider's answer");
-	if (!sandbox && (strcmp(in->kind, "none") != 0 || in->resolved || in->reply || in->provider))
+	if (!sandbox && (!oc_kind_plain(in->kind) || in->resolved || in->reply || in->provider))
 		return oc_fail(err, OC_EINVAL, 0, "only a sandbox's plan has a resolved policy and a provider");
 	if (in->request->timeout_ms < 0 || in->request->grace_ms < 0)
 		return oc_fail(err, OC_EINVAL, 0, "a time limit can't be negative");
@@ -238,11 +239,13 @@ static int check_input(const struct oc_plan_input *in, oc_error **err)
 
 int oc_plan_build(const struct oc_plan_input *in, oc_plan **out, oc_error **err)
 {
-	oc_cleanup(oc_json_decrefp) json_t *plan = NULL, *command = NULL, *probes = NULL;
+	oc_cleanup(oc_json_decrefp) json_t *plan = NULL, *command = NULL, *probes = NULL, *toolbelt = NULL;
 	int rc = check_input(in, err);
 
 	if (rc == 0)
 		rc = oc_plan_command(in, &command, err);
+	if (rc == 0)
+		rc = oc_plan_toolbelt(in, &toolbelt, err);
 	if (rc == 0 && in->resolved)
 		rc = oc_plan_probes(in, command, &probes, err);
 	if (rc < 0)
@@ -250,6 +253,7 @@ int oc_plan_build(const struct oc_plan_input *in, oc_plan **out, oc_error **err)
 	plan = json_object();
 	if (!put_head(plan, in) || !put_launch(plan, in) || !put_guest(plan, in) || !put_provider(plan, in) ||
 	    !put_rest(plan, in) || !oc_json_set(plan, "command", oc_steal(command)) ||
+	    (toolbelt && !oc_json_set(plan, "toolbelt", oc_steal(toolbelt))) ||
 	    !oc_json_set(plan, "probes", probes ? oc_steal(probes) : json_array()))
 		return oc_nomem(err);
 	rc = oc_plan_from_json(oc_steal(plan), out, err);

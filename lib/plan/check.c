@@ -5,6 +5,7 @@
 
 #include "base/path.h"
 #include "plan/check.h"
+#include "plan/toolbelt.h"
 
 #define ENV_NAME_MAX 256
 #define LIST_MAX     65536
@@ -155,18 +156,34 @@ static int check_run_files(const json_t *files, json_t *seen, oc_error **err)
 	return 0;
 }
 
+static int check_terminal(const json_t *terminal, oc_error **err)
+{
+	int64_t rows = 0, cols = 0;
+	const struct oc_json_key keys[] = { { "rows", OC_JSON_INT, true, &rows }, { "cols", OC_JSON_INT, true, &cols } };
+	int rc = terminal ? oc_json_unpack(terminal, "command.terminal", NULL, keys, OC_COUNT(keys), err) : 0;
+
+	if (rc < 0 || !terminal)
+		return rc;
+	return rows < 1 || rows > UINT16_MAX || cols < 1 || cols > UINT16_MAX
+	               ? oc_plan_bad(err, "command.terminal", "has a size that is none")
+	               : 0;
+}
+
 static int check_command(const json_t *command, oc_error **err)
 {
 	oc_cleanup(oc_json_decrefp) json_t *seen = json_object();
-	json_t *argv = NULL, *env = NULL, *secrets = NULL, *inherit = NULL, *files = NULL;
+	json_t *argv = NULL, *env = NULL, *secrets = NULL, *inherit = NULL, *files = NULL, *terminal = NULL;
 	const char *cwd = NULL;
 	const struct oc_json_key keys[] = {
 		{ "argv", OC_JSON_STRINGS, true, &argv },       { "cwd", OC_JSON_STRING, true, &cwd },
 		{ "env", OC_JSON_ARRAY, true, &env },           { "secrets", OC_JSON_STRINGS, true, &secrets },
 		{ "inherit", OC_JSON_STRINGS, true, &inherit }, { "files", OC_JSON_ARRAY, false, &files },
+		{ "terminal", OC_JSON_OBJECT, false, &terminal },
 	};
 	int rc = oc_json_unpack(command, "command", NULL, keys, OC_COUNT(keys), err);
 
+	if (rc == 0)
+		rc = check_terminal(terminal, err);
 	if (rc < 0)
 		return rc;
 	if (json_array_size(argv) == 0 || json_array_size(argv) > LIST_MAX)
@@ -463,7 +480,7 @@ struct members {
 	int64_t version;
 	const char *kind, *run;
 	json_t *work, *clone, *binding, *policy, *resolved, *command, *launch, *guest, *probes, *provider, *needs,
-	        *tools, *dirs, *limits;
+	        *tools, *dirs, *limits, *toolbelt;
 };
 
 static int unpack(const json_t *plan, struct members *m, oc_error **err)
@@ -478,6 +495,7 @@ static int unpack(const json_t *plan, struct members *m, oc_error **err)
 		{ "needs", OC_JSON_OBJECT, true, &m->needs },    { "tools", OC_JSON_STRINGS, true, &m->tools },
 		{ "dirs", OC_JSON_OBJECT, true, &m->dirs },      { "limits", OC_JSON_OBJECT, true, &m->limits },
 		{ "notes", OC_JSON_STRINGS, true, NULL },        { "clone", OC_JSON_OBJECT, false, &m->clone },
+		{ "toolbelt", OC_JSON_OBJECT, false, &m->toolbelt },
 	};
 	int64_t version = oc_json_integer(plan, "version", 1);
 
@@ -556,11 +574,15 @@ int oc_plan_check(const json_t *plan, oc_error **err)
 	rc = unpack(plan, &m, err);
 	if (rc < 0)
 		return rc;
-	if (strcmp(m.kind, "none") != 0 && strcmp(m.kind, "sandbox") != 0)
-		return oc_plan_bad(err, "kind", "is neither none nor sandbox");
+	if (!oc_kind_plain(m.kind) && strcmp(m.kind, "sandbox") != 0)
+		return oc_plan_bad(err, "kind", "is neither none, attach nor sandbox");
+	if (strcmp(m.kind, OC_KIND_ATTACH) == 0 && (!m.clone || !json_object_get(m.command, "terminal")))
+		return oc_plan_bad(err, "kind", "is attach without a Work or without a terminal");
 	if (!oc_run_id_valid(m.run))
 		return oc_plan_bad(err, "run", "is not 8 to 32 of a-z and 0-9");
 	rc = check_work(&m, err);
+	if (rc == 0 && m.toolbelt)
+		rc = oc_plan_toolbelt_check(m.toolbelt, err);
 	if (rc == 0)
 		rc = text_or_null(m.binding, "binding", err);
 	return rc < 0 ? rc : check_parts(&m, strcmp(m.kind, "sandbox") == 0, err);

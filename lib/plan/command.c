@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "base/utf8.h"
 #include "plan/check.h"
+#include "plan/toolbelt.h"
 #include "policy/policy.h"
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
@@ -28,6 +29,7 @@ struct command {
 	json_t *env, *argv, *secrets;
 	const char *cwd;
 	char *run_dir;
+	char *belt_at; /* of its toolbelt; NULL: it has none */
 	size_t bytes;
 	bool none;
 };
@@ -142,6 +144,8 @@ static int env_whole(struct command *c, oc_error **err)
 		name[n] = '\0';
 		if (c->in->request->work && leads_elsewhere(name))
 			continue;
+		if (c->in->request->rows && (!strcmp(name, "LINES") || !strcmp(name, "COLUMNS")))
+			continue; /* the terminal says what size it has, also once it has another */
 		if (oc_env_name_valid(name) && strcmp(name, RUN_MARK) != 0 && strcmp(name, RUN_DIR) != 0)
 			rc = env_set(c, name, NULL, err);
 	}
@@ -192,7 +196,7 @@ static int bad_name(const char *entry, const char *what, oc_error **err)
 
 static int reserved(const char *name, const char *what, oc_error **err)
 {
-	if (strcmp(name, RUN_MARK) != 0 && strcmp(name, RUN_DIR) != 0)
+	if (strcmp(name, RUN_MARK) != 0 && strcmp(name, RUN_DIR) != 0 && strcmp(name, OC_TOOLBELT_VARIABLE) != 0)
 		return 0;
 	return oc_refuse(err, "sandbox_config", what, "choose another name", "%s is set by Open Conduit for each run",
 	                 name);
@@ -226,6 +230,8 @@ static int put_env(struct command *c, oc_error **err)
 		rc = env_request(c, *e, err);
 	if (rc == 0)
 		rc = env_set(c, RUN_MARK, c->in->run, err);
+	if (rc == 0 && c->belt_at)
+		rc = env_set(c, OC_TOOLBELT_VARIABLE, c->belt_at, err);
 	return rc < 0 ? rc : env_set(c, RUN_DIR, c->run_dir, err);
 }
 
@@ -411,19 +417,28 @@ static int bad_file(oc_error **err, const char *name, const char *why)
 	                 name, why);
 }
 
+static int add_file(json_t *list, const char *name, const char *text, oc_error **err)
+{
+	oc_cleanup(oc_json_decrefp) json_t *file = json_object();
+
+	return text && oc_json_set_string(file, "name", name) && oc_json_set_string(file, "text", text) &&
+	                       oc_json_append(list, json_incref(file))
+	               ? 0
+	               : oc_nomem(err);
+}
+
 /* Files of the run's own directory: pinned with the rest, so that what the command was told is on record too. */
 static int put_files(struct command *c, json_t *out, oc_error **err)
 {
 	const char *const *f = c->in->request->files;
 	oc_cleanup(oc_json_decrefp) json_t *list = NULL;
 	size_t bytes = 0;
+	int rc = 0;
 
-	if (!f || !f[0])
+	if ((!f || !f[0]) && !c->belt_at)
 		return 0;
 	list = json_array();
-	for (; f[0]; f += 2) {
-		oc_cleanup(oc_json_decrefp) json_t *file = json_object();
-
+	for (; f && f[0] && rc == 0; f += 2) {
 		if (!oc_plan_file_name_valid(f[0]))
 			return bad_file(err, f[0], "has a name that is not letters, digits and . _ - alone");
 		if (!f[1])
@@ -433,10 +448,17 @@ static int put_files(struct command *c, json_t *out, oc_error **err)
 		bytes += strlen(f[1]);
 		if (bytes > FILES_MAX)
 			return bad_file(err, f[0], "is more than 1 MiB, with those before it");
-		if (!oc_json_set_string(file, "name", f[0]) || !oc_json_set_string(file, "text", f[1]) ||
-		    !oc_json_append(list, json_incref(file)))
-			return oc_nomem(err);
+		if (c->belt_at && strcmp(f[0], OC_TOOLBELT_FILE) == 0)
+			return bad_file(err, f[0], "is the toolbelt's own");
+		rc = add_file(list, f[0], f[1], err);
 	}
+	if (rc == 0 && c->belt_at) {
+		oc_cleanup(oc_freep) char *text = oc_plan_toolbelt_file(c->in, c->belt_at);
+
+		rc = add_file(list, OC_TOOLBELT_FILE, text, err);
+	}
+	if (rc < 0)
+		return rc;
 	return oc_json_set(out, "files", oc_steal(list)) ? 0 : oc_nomem(err);
 }
 
@@ -455,6 +477,10 @@ static int put_parts(struct command *c, json_t *out, oc_error **err)
 		rc = put_files(c, out, err);
 	if (rc < 0)
 		return rc;
+	if (c->in->request->rows &&
+	    !oc_json_set(out, "terminal",
+	                 json_pack("{s:i, s:i}", "rows", c->in->request->rows, "cols", c->in->request->cols)))
+		return oc_nomem(err);
 	if (!oc_json_set_string(out, "cwd", c->cwd) ||
 	    !oc_json_set(out, "inherit", inherit ? json_deep_copy(inherit) : json_array()))
 		return oc_nomem(err);
@@ -464,7 +490,7 @@ static int put_parts(struct command *c, json_t *out, oc_error **err)
 int oc_plan_command(const struct oc_plan_input *in, json_t **out, oc_error **err)
 {
 	oc_cleanup(oc_json_decrefp) json_t *command = json_object();
-	struct command c = { .in = in, .none = strcmp(in->kind, "none") == 0 };
+	struct command c = { .in = in, .none = oc_kind_plain(in->kind) };
 	int rc;
 
 	/* Owned by the object as soon as each is made. */
@@ -473,8 +499,10 @@ int oc_plan_command(const struct oc_plan_input *in, json_t **out, oc_error **err
 	    !oc_json_set(command, "secrets", c.secrets = json_array()))
 		return oc_nomem(err);
 	c.run_dir = oc_plan_run_dir(in);
-	rc = c.run_dir ? put_parts(&c, command, err) : oc_nomem(err);
+	c.belt_at = in->request->toolbelt ? oc_plan_toolbelt_at(in) : NULL;
+	rc = c.run_dir && (c.belt_at || !in->request->toolbelt) ? put_parts(&c, command, err) : oc_nomem(err);
 	free(c.run_dir);
+	free(c.belt_at);
 	if (rc < 0)
 		return rc;
 	*out = oc_steal(command);

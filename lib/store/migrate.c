@@ -59,7 +59,13 @@ static const char *const version_4[] = {
 	"number))",
 	NULL,
 };
-static const char *const *const versions[OC_STORE_SCHEMA] = { version_1, version_2, version_3, version_4 };
+static const char *const version_5[] = {
+	"CREATE TABLE calls (run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE, attempt INTEGER NOT NULL, number "
+	"INTEGER NOT NULL, at_ms INTEGER NOT NULL, name TEXT NOT NULL, arguments TEXT NOT NULL, outcome TEXT, answer TEXT, "
+	"answered_ms INTEGER, PRIMARY KEY (run, attempt, number))",
+	NULL,
+};
+static const char *const *const versions[OC_STORE_SCHEMA] = { version_1, version_2, version_3, version_4, version_5 };
 
 const char *oc_store_migration(int version, size_t statement)
 {
@@ -147,10 +153,10 @@ static int tables(oc_store *store, oc_error **err)
 	int64_t n = 0;
 	int rc = number(store,
 	                "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
-	                "('runs', 'pins', 'attempts', 'events', 'verdicts', 'works', 'saves', 'work_data', 'messages')",
+	                "('runs', 'pins', 'attempts', 'events', 'verdicts', 'works', 'saves', 'work_data', 'messages', 'calls')",
 	                &n, err);
 
-	if (rc == 0 && n != 9)
+	if (rc == 0 && n != 10)
 		return oc_sql_fail(store, SQLITE_CORRUPT, err);
 	return rc;
 }

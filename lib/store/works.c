@@ -366,6 +366,22 @@ int oc_store_work_runs(oc_store *store, const char *id, json_t **out, oc_error *
 	return *out ? 0 : oc_nomem(err);
 }
 
+int oc_store_work_plain(oc_store *store, const char *id, oc_error **err)
+{
+	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
+	int rc = oc_sql_prepare(store, &st, err, "SELECT id, kind FROM runs WHERE work = ?", "s", id);
+
+	while (rc >= 0 && (rc = oc_sql_step(store, st, err)) > 0)
+		if (!oc_kind_plain(oc_sql_text(st, 1)))
+			return oc_refuse(err, "attach_sandboxed", id,
+			                 "run it in a container to attach to it; a command of yours: open-conduit work "
+			                 "exec KEY -- COMMAND",
+			                 "run %s of this Work was confined: on this machine an agent would load the "
+			                 "hooks and servers written into its workspace",
+			                 oc_sql_text(st, 0));
+	return rc < 0 ? rc : 0;
+}
+
 char *oc_store_work_path(const oc_store *store, const char *id, const char *name)
 {
 	oc_cleanup(oc_freep) char *works = oc_path_join(store->dir, OC_WORKS_DIR);

@@ -49,6 +49,8 @@ int oc_store_work_live(oc_store *store, const char *id, char run[OC_RUN_ID_SIZE]
 int oc_store_work_data(oc_store *store, const char *id, json_t **out, oc_error **err);
 /* All its runs: [{"id","state","created","save"}…], newest first. */
 int oc_store_work_runs(oc_store *store, const char *id, json_t **out, oc_error **err);
+/* 0 when nothing confined any of its runs, else attach_sandboxed: their agent is one that is not trusted. */
+int oc_store_work_plain(oc_store *store, const char *id, oc_error **err);
 /* Rows for the Works that only their files know. */
 int oc_store_works_restore(oc_store *store, oc_error **err);
 
