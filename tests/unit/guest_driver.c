@@ -95,7 +95,7 @@ void drive_start(struct drive *d, struct world *w, unsigned flags)
 
 	memset(d, 0, sizeof(*d));
 	d->w = w;
-	d->out = -1;
+	d->out = d->typed = -1;
 	oc_frame_reader_init(&d->in);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
 	d->pid = fork();
@@ -279,7 +279,10 @@ void drive_go(struct drive *d, unsigned n_fds)
 	}
 	ck_assert_int_eq(sendmsg(d->sock, &msg, MSG_NOSIGNAL), sizeof(head));
 	close(in[0]);
-	close(in[1]);
+	if (d->typing)
+		d->typed = in[1];
+	else
+		close(in[1]);
 	close(out[1]);
 	d->out = out[0];
 }
@@ -302,7 +305,9 @@ int drive_end(struct drive *d)
 		close(d->sock);
 	if (d->out >= 0)
 		close(d->out);
-	d->sock = d->out = -1;
+	if (d->typed >= 0)
+		close(d->typed);
+	d->sock = d->out = d->typed = -1;
 	for (int i = 0; i < 2000; i++) {
 		struct timespec nap = { 0, 10000000 };
 

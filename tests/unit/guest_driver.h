@@ -22,7 +22,9 @@ struct drive {
 	int sock;
 	pid_t pid;
 	struct oc_frame_reader in;
-	int out; /* read end of the agent's stdout */
+	int out;     /* read end of the agent's stdout */
+	int typed;   /* write end of its stdin, where it is kept, or -1 */
+	bool typing; /* keep it: set before go */
 	unsigned results, failures;
 	char facts[4096], last_detail[600], failed[600]; /* "name=value\n"… */
 	bool last_ok;
