@@ -79,14 +79,17 @@ fi
 
 # Set-up: one installation for all stages that will run.
 began=$SECONDS
-packages=()
+packages=() npm=()
 for file in "${stages[@]}"; do
 	read -r -a words <<<"$(header "$file" packages)"
 	packages+=("${words[@]}")
+	read -r -a words <<<"$(header "$file" npm)"
+	npm+=("${words[@]}")
 done
 need_packages "${packages[@]}" npm ca-certificates python3
 need_user
 need_srt
+need_npm "${npm[@]}"
 
 # Root's own tree may be unreadable to the ordinary user: build a copy in that user's home.
 if [ "$(id -u)" = 0 ]; then
@@ -111,7 +114,7 @@ logs=$OC_CACHE/logs
 rm -rf "$logs"
 mkdir "$logs"
 jobs=$(nproc)
-settings=("OC_SRC=$OC_SRC" "OC_WORK=$OC_WORK" "OC_BUILD=$OC_WORK/build" "OC_SRT=$OC_SRT" "OC_JOBS=$jobs"
+settings=("OC_SRC=$OC_SRC" "OC_WORK=$OC_WORK" "OC_BUILD=$OC_WORK/build" "OC_SRT=$OC_SRT" "OC_NPM=$OC_NPM" "OC_JOBS=$jobs"
 	"OC_TIER=${tiers[-1]}" TMPDIR=/tmp)
 printf 'Set-up: %d s; as %s in %s; srt %s, Node %s\n\n' $((SECONDS - began)) "$OC_USER" "$OC_WORK" "$OC_SRT_VERSION" "$OC_NODE_VERSION"
 

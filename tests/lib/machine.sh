@@ -102,13 +102,26 @@ as_user()
 	fi
 }
 
+# npm_ci NAME TO: what tests/lib/NAME pins, with npm, in the new directory TO.  Without scripts: nothing of it runs here.
+npm_ci()
+{
+	local here log
+	here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+	log=$(mktemp)
+	cp "$here/$1/package.json" "$here/$1/package-lock.json" "$2/"
+	if ! (cd "$2" && npm ci --ignore-scripts --no-audit --no-fund) >"$log" 2>&1 </dev/null; then
+		tail -n 25 "$log" >&2
+		die "npm could not install what tests/lib/$1 pins; the whole output is in $log"
+	fi
+	rm -f "$log"
+}
+
 # need_srt: srt and the Node it wants, pinned, in a prefix of their own.  Sets OC_SRT; its bin/ has srt and node.
 # Made by whoever starts us, so that the registry settings of that user apply, and so that the user of the tests
 # can't change the tool that confines it.  The system's npm is the installer only.
 need_srt()
 {
-	local here arch tmp log
-	here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+	local arch tmp
 	case $(uname -m) in
 	x86_64) arch=x64 ;;
 	aarch64) arch=arm64 ;;
@@ -118,19 +131,32 @@ need_srt()
 	[ ! -x "$OC_SRT/bin/srt" ] || return 0
 	say "Installing srt $OC_SRT_VERSION and Node $OC_NODE_VERSION with npm"
 	tmp=$(mktemp -d "$OC_CACHE/new.XXXXXX")
-	log=$(mktemp)
-	cp "$here/srt/package.json" "$here/srt/package-lock.json" "$tmp/"
-	if ! (cd "$tmp" && npm ci --ignore-scripts --no-audit --no-fund) >"$log" 2>&1 </dev/null; then
-		tail -n 25 "$log" >&2
-		die "npm could not install srt; the whole output is in $log"
-	fi
+	npm_ci srt "$tmp"
 	mkdir "$tmp/bin"
 	ln -s "../node_modules/node-linux-$arch/bin/node" "$tmp/bin/node"
 	ln -s ../node_modules/@anthropic-ai/sandbox-runtime/dist/cli.js "$tmp/bin/srt"
 	[ "$("$tmp/bin/node" --version)" = "v$OC_NODE_VERSION" ] || die "The Node that npm installed does not run."
 	chmod -R go+rX "$tmp"
-	rm -rf "$OC_SRT" "$log"
+	rm -rf "$OC_SRT"
 	mv "$tmp" "$OC_SRT"
+}
+
+# need_npm NAME…: what tests/lib/NAME pins, in $OC_NPM/NAME/node_modules; made again where the pins differ.  Sets OC_NPM.
+need_npm()
+{
+	local here name tmp
+	here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+	OC_NPM=$OC_CACHE/npm
+	mkdir -p "$OC_NPM" || die "Can't make $OC_NPM."
+	for name in "$@"; do
+		! cmp -s "$here/$name/package-lock.json" "$OC_NPM/$name/package-lock.json" || continue
+		say "Installing with npm what tests/lib/$name pins"
+		tmp=$(mktemp -d "$OC_CACHE/new.XXXXXX")
+		npm_ci "$name" "$tmp"
+		chmod -R go+rX "$tmp"
+		rm -rf "${OC_NPM:?}/$name"
+		mv "$tmp" "$OC_NPM/$name"
+	done
 }
 
 # userns_fix: prints what to do, and fails, where this machine forbids what a process sandbox is made of.
