@@ -7,17 +7,20 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "exec.h"
-#include "executor/executor.h"
+#include "binding.h"
+#include "executor/prompt.h"
+#include "executor/session.h"
+#include "secret/secret.h"
 #include "work/work.h"
 
 #define RUN_ID 12
 
-enum { O_WORK, O_INPUT, O_DETACH, O_NO_WAIT, O_JSON, O_VERBOSE };
+enum { O_WORK, O_INPUT, O_TIMEOUT, O_DETACH, O_NO_WAIT, O_JSON, O_VERBOSE };
 
 static const struct opt OPTIONS[] = {
 	[O_WORK] = { "work", 0, "KEY", "a turn of the Work KEY; without it: a Work of this run alone" },
 	[O_INPUT] = { "input", 0, "JSON", "what the turn is about: an object, or @FILE" },
+	[O_TIMEOUT] = { "timeout", 0, "TIME", "end it after TIME: 30, 30s, 500ms, 5m, 2h" },
 	[O_DETACH] = { "detach", 0, NULL, "print the run's id and leave it to itself" },
 	[O_NO_WAIT] = { "no-wait", 0, NULL, "don't wait for a busy Work" },
 	[O_JSON] = { "json", 0, NULL, "the record on stdout; the command's output on stderr" },
@@ -29,8 +32,9 @@ static const struct opt_command COMMAND = {
 	.name = "run",
 	.args = "SCOPE/BINDING",
 	.about = "One turn of a binding of the config, in the clone of its Work; its commits are saved back.",
-	.more = "exit status: the command's own; 128+N when signal N ended it; 125 not run, or the run or its save\n"
-	        "failed (the reason is on stderr); 126 not executable; 127 not found; 2 usage.\n",
+	.more = "exit status: the command's own; 128+N when signal N ended it; 124 the time was over; 125 not run, or "
+	        "the\n"
+	        "run or its save failed (the reason is on stderr); 126 not executable; 127 not found; 2 usage.\n",
 	.opts = OPTIONS,
 };
 
@@ -38,6 +42,7 @@ struct turn {
 	struct host *h;
 	const char *name, *key, *input_text;
 	bool detach, no_wait;
+	long long timeout_ms;
 	struct config *config;
 	const struct config_binding *binding;
 	const struct executor *executor;
@@ -45,38 +50,18 @@ struct turn {
 	json_t *work;
 	char run[RUN_ID + 1];
 	bool told; /* the end of an own Work was already seen to */
+
+	/* Of an executor that speaks with us: */
+	struct session session;
+	struct agent_prompt prompt;
+	struct agent agent;
 };
-
-static bool load_config(struct turn *t)
-{
-	struct report report = { 0 };
-	bool good = config_load(NULL, NULL, &t->config, &report) >= 0;
-
-	/* Warnings are for `config check`: what keeps the run from being is told here. */
-	for (size_t i = 0; !good && i < report.n; i++) {
-		const struct finding *f = &report.v[i];
-		struct refusal r = { f->reason, *f->field ? f->field : f->subject, f->message, f->fix };
-
-		if (!f->warning)
-			host_refuse(t->h, "not run: the config", &r);
-		t->h->json = t->h->json && f->warning; /* one answer on stdout */
-	}
-	report_free(&report);
-	return good;
-}
 
 static bool find_binding(struct turn *t)
 {
-	const char *nearest = NULL;
-	char fix[300];
-	struct refusal r = { "sandbox_config", t->name, "the config has no such binding", fix };
-
-	t->binding = config_binding(t->config, t->name, &nearest);
-	if (t->binding)
-		return true;
-	snprintf(fix, sizeof(fix), nearest ? "open-conduit run %.250s" : "open-conduit config check", nearest);
-	host_refuse(t->h, "not run", &r);
-	return false;
+	if (binding_config(t->h, "not run", &t->config) == 0)
+		t->binding = binding_find(t->h, "not run", t->config, t->name, "open-conduit run");
+	return t->binding != NULL;
 }
 
 static bool needs_clone(struct turn *t)
@@ -201,32 +186,29 @@ static int after(struct host *h, const char *run, int status, json_t *answer, vo
 	                    json_pack("{s:s, s:s, s:s}", "id", host_string(t->work, "id"), "key",
 	                              host_string(t->work, "key"), "branch", host_string(t->work, "branch")));
 	t->told = true;
+	if (t->executor->talk)
+		status = agent_conclude(&t->agent, json_object_get(answer, "record"), status, answer);
 	/* A run left to itself is saved by whoever comes after it. */
 	return t->detach && status == EXIT_GOOD ? status : work_after(h, t->work, run, status, answer);
 }
 
-static void add_secrets(struct turn *t, struct exec_args *a, struct texts *specs)
-{
-	for (size_t i = 0; i < t->binding->n_secrets; i++)
-		texts_add(specs, "%s=%s", t->binding->secrets[i].variable, t->binding->secrets[i].ref);
-	a->secret.v = calloc(specs->n + 1, sizeof(*a->secret.v));
-	for (size_t i = 0; a->secret.v && i < specs->n; i++)
-		a->secret.v[a->secret.n++] = specs->v[i];
-}
-
+/* Before a Work is begun.  Each attempt reads them anew, so that no value is kept while a busy Work is waited for. */
 static bool check_secrets(struct turn *t)
 {
-	for (size_t i = 0; i < t->binding->n_secrets; i++) {
-		const struct config_secret *s = &t->binding->secrets[i];
-		struct refusal r = { "secret_missing", s->name, "its source keyring: is not built yet",
-			             "use env:VARIABLE or file:PATH in secret_refs" };
+	bool good = true;
 
-		if (strncmp(s->ref, "keyring:", 8))
-			continue;
-		host_refuse(t->h, "not run", &r);
-		return false;
+	for (size_t i = 0; good && i < t->binding->n_secrets; i++) {
+		const struct config_secret *s = &t->binding->secrets[i];
+		struct secret_problem p = { { 0 }, { 0 } };
+		struct secret_value value = { NULL, 0 };
+
+		good = secret_read(s->variable, s->ref, &value, &p) == SECRET_PRESENT;
+		if (!good)
+			secret_refuse(t->h, "not run", s->name, &p);
+		secret_value_free(&value);
+		secret_problem_free(&p);
 	}
-	return true;
+	return good;
 }
 
 static int perform(struct turn *t, oc_broker *broker, const struct executor_launch *launch, struct exec_args *a)
@@ -246,7 +228,47 @@ static int perform(struct turn *t, oc_broker *broker, const struct executor_laun
 	request.need_write = texts_list(&launch->write);
 	request.files = texts_list(&launch->files);
 	request.keep = t->detach;
+	request.timeout_ms = t->timeout_ms;
 	return exec_run(t->h, broker, &request, a);
+}
+
+/* What an executor that speaks needs before its command is made: a session, and what is said first. */
+static int prepare_talk(struct turn *t, struct executor_turn *turn)
+{
+	int rc;
+
+	if (!t->executor->talk)
+		return 0;
+	prompt_free(&t->prompt);
+	rc = session_choose(t->h, t->executor, turn, t->work, &t->session);
+	if (rc == 0)
+		rc = prompt_make(t->h, turn, t->executor, t->config->dir, host_string(t->work, "id"), &t->prompt);
+	turn->prompt = t->prompt.line;
+	turn->session = t->session.id;
+	turn->resume = t->session.resume;
+	return rc;
+}
+
+static int perform_talk(struct turn *t, oc_broker *broker, const struct executor_launch *launch, struct exec_args *a)
+{
+	const struct config_requires *requires = t->binding->requires;
+	int status = EXIT_NOT_RUN;
+
+	t->agent = (struct agent){ .h = t->h,
+		                   .executor = t->executor,
+		                   .work = host_string(t->work, "id"),
+		                   .run = t->run,
+		                   .prompt = &t->prompt,
+		                   .detach = t->detach,
+		                   .needs_tools = requires && requires->toolbelt };
+	a->talk = &agent_talk;
+	a->talk_userdata = &t->agent;
+	if (agent_begin(&t->agent) < 0)
+		out_put(&t->h->err, "open-conduit: out of memory\n");
+	else if (prompt_give(t->h, &t->prompt, host_string(t->work, "id"), t->run) == 0)
+		status = perform(t, broker, launch, a);
+	agent_end(&t->agent);
+	return status;
 }
 
 /* One attempt at the turn: EXEC_BUSY when another run was faster. */
@@ -259,18 +281,23 @@ static int attempt(struct turn *t, oc_broker *broker)
 	char *dir = NULL;
 
 	if (random_run(t->run) == 0 && (dir = run_dir(t))) {
-		struct executor_turn turn = { t->binding, &t->input, dir, host_string(t->work, "key"),
-			                      host_string(t->work, "branch") };
-		int rc = t->executor->prepare(t->h, &turn, &launch);
+		struct executor_turn turn = { .binding = t->binding,
+			                      .input = &t->input,
+			                      .run_dir = dir,
+			                      .work = host_string(t->work, "key"),
+			                      .branch = host_string(t->work, "branch") };
+		int rc = prepare_talk(t, &turn);
 
-		add_secrets(t, &a, &specs);
-		if (rc == 0 &&
-		    (launch.argv.failed || launch.env.failed || launch.files.failed || specs.failed || !a.secret.v)) {
+		if (rc == 0)
+			rc = t->executor->prepare(t->h, &turn, &launch);
+		if (!binding_secrets(t->binding, &a, &specs) ||
+		    (rc == 0 && (launch.argv.failed || launch.env.failed || launch.files.failed))) {
 			out_put(&t->h->err, "open-conduit: out of memory\n");
 			rc = -1;
 		}
 		if (rc == 0 && exec_secrets(t->h, &a) == 0)
-			status = perform(t, broker, &launch, &a);
+			status = t->executor->talk ? perform_talk(t, broker, &launch, &a)
+			                           : perform(t, broker, &launch, &a);
 	}
 	exec_secrets_free(&a);
 	free(a.secret.v);
@@ -302,14 +329,15 @@ static int turn(struct turn *t)
 {
 	int status = EXIT_NOT_RUN;
 
-	if (load_config(t) && find_binding(t) && needs_clone(t) && (t->executor = executor_find(t->h, t->binding)) &&
-	    check_secrets(t) && turn_input_read(t->h, t->input_text, &t->input) == 0 && host_open(t->h) >= 0) {
+	if (find_binding(t) && needs_clone(t) && (t->executor = executor_find(t->h, t->binding)) && check_secrets(t) &&
+	    turn_input_read(t->h, t->input_text, &t->input) == 0 && host_open(t->h) >= 0) {
 		json_decref(host_recover(t->h));
 		work_settle(t->h);
 		if (open_work(t))
 			status = run(t);
 	}
 	json_decref(t->work);
+	prompt_free(&t->prompt);
 	turn_input_free(&t->input);
 	config_free(t->config);
 	return status;
@@ -333,6 +361,12 @@ int cmd_run(struct host *h, int argc, char **argv)
 			break;
 		case O_INPUT:
 			t.input_text = s.value;
+			break;
+		case O_TIMEOUT:
+			t.timeout_ms = opt_duration(s.value);
+			if (t.timeout_ms <= 0)
+				return opt_usage_error(&s, "--timeout %s is no time; write 30, 30s, 500ms, 5m or 2h",
+				                       s.value);
 			break;
 		default:
 			t.detach |= o == O_DETACH;

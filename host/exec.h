@@ -17,6 +17,15 @@ struct exec_secret {
 	size_t len;
 };
 
+/* Who drives a run whose command speaks with its host, in place of our standard input and output. */
+struct exec_talk {
+	void (*running)(oc_run *run, void *userdata); /* the command is there */
+	/* Of its standard output; what is to be seen of that is appended, safe to show. */
+	void (*output)(const void *data, size_t len, struct text *shown, void *userdata);
+	int (*turn)(oc_run *run, void *userdata);       /* milliseconds to the next at the latest, or -1 */
+	bool (*interrupt)(oc_run *run, void *userdata); /* a first ^C; false: it is no use asking the command */
+};
+
 struct exec_args {
 	const char *sandbox, *policy_file, *container;
 	bool unsandboxed, clone;
@@ -27,9 +36,12 @@ struct exec_args {
 	struct exec_secret *secrets;
 	char *cwd, *policy;
 
-	bool detach;     /* leave the run to itself as soon as it runs */
-	bool retry_busy; /* a busy Work is no failure to tell, but EXEC_BUSY */
-	/* After the run, before the answer: what else is to be done and told.  The status, or another. */
+	struct terminal *terminal;    /* the run has one, and it is ours; or NULL */
+	bool detach;                  /* leave the run to itself as soon as it runs */
+	bool retry_busy;              /* a busy Work is no failure to tell, but EXEC_BUSY */
+	const struct exec_talk *talk; /* or NULL */
+	void *talk_userdata;
+	/* After the run, before the answer (which has "record" by then): what else is to be done and told.  The status, or another. */
 	int (*after)(struct host *h, const char *run, int status, json_t *answer, void *userdata);
 	void *after_userdata;
 };
@@ -62,5 +74,6 @@ int exec_run(struct host *h, oc_broker *broker, const oc_request *request, const
 
 /* Signals as bytes on a descriptor.  -1 when that can't be. */
 int exec_signals(void);
+int exec_signals_terminal(void); /* those that a terminal sends too */
 
 #endif

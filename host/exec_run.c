@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "exec.h"
+#include "terminal.h"
 
 #define INPUT_PIECE       32768
 #define PROGRESS_AFTER_MS 700
@@ -35,10 +36,12 @@ struct exec {
 	/* output */
 	struct filter filters[2];
 	uint64_t next, acked, lost;
-	bool unread; /* our reader has gone: the rest of the output has nowhere to go */
+	bool unread;  /* our reader has gone: the rest of the output has nowhere to go */
+	bool leaving; /* detached, once the guard has its input */
 	/* signals */
 	int wake, signal;
 	unsigned signals;
+	bool asked; /* the command, to stop what it does */
 	/* progress */
 	const char *phase;
 	bool progress, shown;
@@ -84,6 +87,8 @@ static void phase(struct exec *x, const char *text)
 static void note(struct exec *x, const char *text)
 {
 	hide_progress(x);
+	if (x->args->terminal && x->args->terminal->lent)
+		return; /* it is not ours to write on */
 	out_printf(&x->h->err, "open-conduit: %s\n", text);
 	out_flush(&x->h->err);
 }
@@ -112,7 +117,6 @@ static void state(oc_run *run, const char *name, const char *json, void *userdat
 {
 	struct exec *x = userdata;
 
-	(void)run;
 	(void)json;
 	if (x->h->verbose) {
 		hide_progress(x);
@@ -122,9 +126,13 @@ static void state(oc_run *run, const char *name, const char *json, void *userdat
 	if (!strcmp(name, "running")) {
 		hide_progress(x);
 		x->running = true;
+		if (x->args->terminal)
+			terminal_lend(x->args->terminal, run);
+		if (x->args->talk)
+			x->args->talk->running(run, x->args->talk_userdata);
 		if (x->args->detach) {
 			end_input(x);
-			x->done = true;
+			x->leaving = true;
 		}
 	} else if (!strcmp(name, "checking") || !strcmp(name, "held")) {
 		phase(x, "open-conduit: looking through what is granted …");
@@ -142,6 +150,20 @@ static void lost(struct exec *x, size_t bytes)
 	x->lost += bytes;
 }
 
+static void put(struct exec *x, struct out *o, const void *data, size_t len)
+{
+	bool good;
+
+	if (x->unread && o == &x->h->out)
+		return;
+	good = x->args->terminal && o == &x->h->out ? terminal_show(x->args->terminal, o, data, len)
+	                                            : out_bytes(o, &x->filters[o == &x->h->err], data, len);
+	if (!good && o == &x->h->out) {
+		x->unread = true;
+		stop(x, -1);
+	}
+}
+
 static void output(oc_run *run, int stream, uint64_t next, const void *data, size_t len, void *userdata)
 {
 	struct exec *x = userdata;
@@ -156,12 +178,17 @@ static void output(oc_run *run, int stream, uint64_t next, const void *data, siz
 		return;
 	}
 	hide_progress(x);
-	if (x->unread && o == &x->h->out)
-		return;
-	if (!out_bytes(o, &x->filters[o == &x->h->err], data, len) && o == &x->h->out) {
-		x->unread = true;
-		stop(x, -1);
+	if (x->args->talk && stream == 1) {
+		struct text shown = { 0 };
+
+		x->args->talk->output(data, len, &shown, x->args->talk_userdata);
+		if (!x->h->json)
+			put(x, o, shown.data ? shown.data : "", shown.len);
+		text_free(&shown);
+		if (!x->h->json)
+			return;
 	}
+	put(x, o, data, len);
 }
 
 static void ended(oc_run *run, const char *record, void *userdata)
@@ -201,8 +228,16 @@ static void take_signal(struct exec *x)
 
 	if (read(x->wake, &number, 1) != 1)
 		return;
+	if (x->args->terminal && terminal_signal(x->args->terminal, &x->h->out, x->run, number))
+		return;
 	if (!x->signal)
 		x->signal = number;
+	if (number == SIGINT && !x->asked && !x->signals && x->args->talk && x->run && x->running &&
+	    x->args->talk->interrupt(x->run, x->args->talk_userdata)) {
+		x->asked = true;
+		note(x, "the agent is asked to stop what it does; once more to stop the run");
+		return;
+	}
 	x->signals++;
 	if (x->signals == 1) {
 		stop(x, -1);
@@ -255,9 +290,12 @@ static void read_input(struct exec *x)
 	offer_input(x);
 }
 
+/* What the driver wants is asked each time: it may have something to write. */
 static int wait_time(const struct exec *x)
 {
-	if (x->piece_len)
+	if (x->args->talk && x->running && !x->done)
+		return x->args->talk->turn(x->run, x->args->talk_userdata);
+	if (x->piece_len || x->leaving)
 		return RETRY_MS;
 	if (x->input_open && x->running && !may_read())
 		return BACKGROUND_MS;
@@ -296,6 +334,7 @@ static bool turn(struct exec *x)
 		return false;
 	}
 	acknowledge(x);
+	x->done |= x->leaving && !oc_run_unsent(x->run);
 	if (!x->done && x->piece_len)
 		offer_input(x);
 	else if (!x->done && p[2].revents)
@@ -356,6 +395,8 @@ static void finish(struct exec *x)
 	struct text rest[2] = { { 0 }, { 0 } };
 
 	hide_progress(x);
+	if (x->args->terminal)
+		terminal_return(x->args->terminal, &x->h->out);
 	for (int i = 0; i < 2; i++) {
 		struct out *o = i ? &x->h->err : &x->h->out;
 
@@ -458,10 +499,10 @@ static int answer(struct exec *x, int status)
 	json_t *whole = host_answer();
 
 	json_object_set_new(whole, "run", json_string(x->id));
+	json_object_set_new(whole, "record", x->record ? json_incref(x->record) : json_null());
 	if (x->args->after)
 		status = x->args->after(x->h, x->id, status, whole, x->args->after_userdata);
 	json_object_set_new(whole, "exit_status", json_integer(status));
-	json_object_set_new(whole, "record", x->record ? json_incref(x->record) : json_null());
 	json_object_set_new(whole, "error", x->error ? json_incref(x->error) : json_null());
 	if (x->h->json)
 		out_json(&x->h->out, whole);
@@ -491,8 +532,8 @@ static void prepare(struct exec *x)
 	x->began = now_ms();
 	x->phase = "open-conduit: planning and checking …";
 	x->progress = x->h->err.tty && term && strcmp(term, "dumb") != 0;
-	x->input_open = !x->args->detach;
-	x->wake = exec_signals();
+	x->input_open = !x->args->detach && !x->args->talk;
+	x->wake = x->args->terminal ? exec_signals_terminal() : exec_signals();
 	x->h->out.interrupt = x->h->err.interrupt = x->wake;
 	for (int i = 0; i < 2; i++) {
 		struct out *o = i || x->h->json ? &x->h->err : &x->h->out;
@@ -527,6 +568,8 @@ int exec_run(struct host *h, oc_broker *broker, const oc_request *request, const
 			out_printf(&h->err, "open-conduit: run %s\n", x->id);
 		while (!x->done && turn(x))
 			;
+		if (x->args->terminal)
+			terminal_return(x->args->terminal, &x->h->out);
 		if (x->error && x->running && !x->signal)
 			follow_on_disk(x);
 		finish(x);

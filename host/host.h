@@ -57,6 +57,7 @@ json_t *host_answer(void);
 void host_time(const json_t *value, char *out, size_t size);
 long long host_time_ms(const json_t *value); /* -1: unknown */
 long long host_now_ms(void);                 /* the wall clock's */
+int host_uuid(char out[37]);                 /* by lot; negative: no random bytes */
 /* An array of words as a shell would read it, for showing. */
 void host_command_line(struct text *out, const json_t *argv);
 
@@ -71,5 +72,6 @@ int cmd_provider(struct host *h, int argc, char **argv);
 int cmd_run(struct host *h, int argc, char **argv);
 int cmd_work(struct host *h, int argc, char **argv);
 int cmd_config(struct host *h, int argc, char **argv);
+int cmd_secret(struct host *h, int argc, char **argv);
 
 #endif

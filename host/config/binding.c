@@ -206,12 +206,10 @@ static void check_playbook(struct reading *r, const struct config_binding *b)
 			bad(r, field, "remove it", "the executor %s reads no playbook", b->executor);
 		return;
 	}
-	if (!name && b->executor)
-		bad(r, field, "add \"playbook\": \"work-issue\"",
-		    "claude-code needs a playbook: what it is told to do");
+	/* Without one each turn's input says what is asked. */
 	if (!name || !strcmp(name, "work-issue") || r->world.no_disk)
 		return;
-	name = at(r, "%s/playbooks/%s", r->config->dir, name);
+	name = at(r, "%s/playbooks/%s.md", r->config->dir, name);
 	if (!is_file(name))
 		bad_as(r, &(struct bad){ .field = field, .subject = name }, "write the file, or name \"work-issue\"",
 		       "the playbook %s is not there", name);

@@ -79,7 +79,7 @@ struct config_author {
 	const char *name, *email;
 };
 struct config_binding_config {
-	const char *playbook; /* claude-code: a file of playbooks/, or the built-in "work-issue" */
+	const char *playbook; /* claude-code: playbooks/NAME.md, or the built-in "work-issue" */
 	const char *branch;   /* a template; template.h fills it */
 	const char *workspace_mode;
 	struct config_pairs secret_env; /* secret → variable, as written; struct config_secret has all of them */

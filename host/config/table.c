@@ -178,7 +178,7 @@ RECORD(author, config_author, "Who the commits are by; the checkout's own identi
 
 static const struct field binding_config_fields[] = {
 	{ "playbook", FIELD_TEXT, false, AT(config_binding_config, playbook), .grammar = &name_text,
-	  .about = "claude-code: a prompt template, a file of playbooks/ or the built-in work-issue." },
+	  .about = "claude-code: a prompt template, playbooks/NAME.md or the built-in work-issue." },
 	{ "branch", FIELD_TEXT, false, AT(config_binding_config, branch), .grammar = &any_text,
 	  .about = "The workspace's branch, with placeholders such as {number}." },
 	{ "workspace_mode", FIELD_TEXT, false, AT(config_binding_config, workspace_mode), .words = modes,

@@ -11,7 +11,7 @@
 #define VARIABLE_MAX 65536 /* a longer value is in the file alone */
 #define NAME_MAX_OWN 100
 
-static const struct executor *const EXECUTORS[] = { &executor_shell };
+static const struct executor *const EXECUTORS[] = { &executor_shell, &executor_claude };
 
 void texts_add(struct texts *t, const char *fmt, ...)
 {
@@ -68,16 +68,29 @@ static int refuse(struct host *h, const struct config_binding *b, const char *fi
 	return OC_EREFUSED;
 }
 
+const struct executor *executor_named(const char *name)
+{
+	for (size_t i = 0; i < sizeof(EXECUTORS) / sizeof(EXECUTORS[0]); i++)
+		if (!strcmp(EXECUTORS[i]->name, name))
+			return EXECUTORS[i];
+	return NULL;
+}
+
+const char *executor_variable(const struct config_binding *b, const char *name)
+{
+	for (size_t i = 0; i < b->config->env.n; i++)
+		if (!strcmp(b->config->env.v[i].name, name))
+			return b->config->env.v[i].value;
+	return NULL;
+}
+
 const struct executor *executor_find(struct host *h, const struct config_binding *b)
 {
 	static const struct config_requires nothing;
 	const struct config_requires *needs = b->requires ? b->requires : &nothing;
-	const struct executor *e = NULL;
+	const struct executor *e = executor_named(b->executor);
 	const char *lacks;
 
-	for (size_t i = 0; i < sizeof(EXECUTORS) / sizeof(EXECUTORS[0]); i++)
-		if (!strcmp(EXECUTORS[i]->name, b->executor))
-			e = EXECUTORS[i];
 	if (!e) {
 		struct refusal r = { "sandbox_unavailable", b->executor, "this executor is known but not built yet",
 			             "use \"executor\": \"shell\" with the command that is to run" };
@@ -147,9 +160,18 @@ static int put_member(struct host *h, const struct executor_turn *turn, struct e
 	return rc;
 }
 
-int executor_common(struct host *h, const struct executor_turn *turn, struct executor_launch *out)
+void executor_of_work(const struct executor_turn *turn, struct executor_launch *out)
 {
 	const struct config_pairs *env = &turn->binding->config->env;
+
+	texts_add(&out->env, "OPEN_CONDUIT_WORK=%s", turn->work);
+	texts_add(&out->env, "OPEN_CONDUIT_BRANCH=%s", turn->branch);
+	for (size_t i = 0; i < env->n; i++)
+		texts_add(&out->env, "%s=%s", env->v[i].name, env->v[i].value);
+}
+
+int executor_common(struct host *h, const struct executor_turn *turn, struct executor_launch *out)
+{
 	const char *key;
 	json_t *value;
 	int rc = 0;
@@ -157,14 +179,12 @@ int executor_common(struct host *h, const struct executor_turn *turn, struct exe
 	texts_add(&out->files, "input.json");
 	texts_add(&out->files, "%s", turn->input->text);
 	texts_add(&out->env, VARIABLE "=%s/input.json", turn->run_dir);
-	texts_add(&out->env, "OPEN_CONDUIT_WORK=%s", turn->work);
-	texts_add(&out->env, "OPEN_CONDUIT_BRANCH=%s", turn->branch);
+	texts_add(&out->env, EXECUTOR_VARIABLE "=%s", turn->binding->executor);
 	json_object_foreach(turn->input->json, key, value)
 	{
 		if (rc == 0)
 			rc = put_member(h, turn, out, key, value);
 	}
-	for (size_t i = 0; i < env->n; i++)
-		texts_add(&out->env, "%s=%s", env->v[i].name, env->v[i].value);
+	executor_of_work(turn, out);
 	return rc;
 }

@@ -7,7 +7,10 @@
 #include "config/config.h"
 #include "host.h"
 
+struct talk;
+
 #define EXECUTOR_LIST_MAX 1024
+#define EXECUTOR_VARIABLE "OPEN_CONDUIT_EXECUTOR" /* in the plan of each run: what its output is read with */
 
 /* A list of texts of its own, NULL-terminated; `failed` once memory ran out or there were too many. */
 struct texts {
@@ -24,6 +27,11 @@ struct executor_turn {
 	const struct turn_input *input;
 	const char *run_dir; /* {run} of the run that is made of this turn */
 	const char *work, *branch;
+
+	/* Of an executor that talks: */
+	const char *prompt;  /* the first line of its input */
+	const char *session; /* its session's id */
+	bool resume;         /* which is there already */
 };
 struct executor_launch {
 	struct texts argv, env;          /* env: NAME=VALUE, pinned */
@@ -37,12 +45,26 @@ struct executor {
 	bool toolbelt, inject, resume; /* what a binding may require of it */
 	/* 0, or said why and negative. */
 	int (*prepare)(struct host *h, const struct executor_turn *turn, struct executor_launch *out);
+	/* The agent on the operator's own terminal, in turn->session: argv and env; turn->input and run_dir are NULL.  0, or
+	 * said why and negative.  NULL: it has none. */
+	int (*attach)(struct host *h, const struct executor_turn *turn, struct executor_launch *out);
+
+	/* One that speaks with its host: how (talk.h), and whether it still has a session.  NULL: its input is the
+	 * operator's, its output is shown as it comes, and it has no sessions. */
+	const struct talk *talk;
+	bool (*has_session)(const struct executor_turn *turn, const char *id);
 };
-extern const struct executor executor_shell;
+extern const struct executor executor_shell, executor_claude;
+
+const struct executor *executor_named(const char *name); /* or NULL */
+/* What the binding sets a variable to, or NULL. */
+const char *executor_variable(const struct config_binding *binding, const char *name);
 
 /* The binding's executor, if it can do what the binding requires; NULL after saying why not. */
 const struct executor *executor_find(struct host *h, const struct config_binding *binding);
-/* What every executor gives its command; the executor's own comes after and wins. */
+/* The environment that the Work and its binding give to every command of theirs. */
+void executor_of_work(const struct executor_turn *turn, struct executor_launch *out);
+/* What every executor gives a turn's command; the executor's own comes after and wins. */
 int executor_common(struct host *h, const struct executor_turn *turn, struct executor_launch *out);
 
 /* What a turn is about: --input, an object of JSON. */
@@ -54,6 +76,8 @@ struct turn_input {
 /* text NULL: {}; "@FILE": of a file.  0, or said why and negative. */
 int turn_input_read(struct host *h, const char *text, struct turn_input *out);
 void turn_input_free(struct turn_input *input);
+/* The value that a placeholder's name means, inner dots leading into objects; borrowed, or NULL. */
+const json_t *turn_input_find(const struct turn_input *input, const char *name, size_t len);
 /* The binding's branch for this input, new; NULL: the Work's default.  Negative: said why. */
 int turn_branch(struct host *h, const struct config_binding *binding, struct turn_input *input, char **branch);
 

@@ -48,14 +48,11 @@ void turn_input_free(struct turn_input *input)
 	*input = (struct turn_input){ 0 };
 }
 
-/* Text and whole numbers can stand in a name; anything else is no answer. */
-static const char *value_of(const char *name, size_t len, void *userdata)
+const json_t *turn_input_find(const struct turn_input *input, const char *name, size_t len)
 {
-	struct turn_input *input = userdata;
 	const json_t *value = input->json;
 	char key[128];
 
-	/* Inner dots lead into objects: {issue.number}. */
 	for (size_t at = 0; at <= len; at += strlen(key) + 1) {
 		size_t n = strcspn(name + at, ".}");
 
@@ -66,6 +63,15 @@ static const char *value_of(const char *name, size_t len, void *userdata)
 		key[n] = 0;
 		value = json_object_get(value, key);
 	}
+	return value;
+}
+
+/* Text and whole numbers can stand in a name; anything else is no answer. */
+static const char *value_of(const char *name, size_t len, void *userdata)
+{
+	struct turn_input *input = userdata;
+	const json_t *value = turn_input_find(input, name, len);
+
 	if (json_is_string(value) && *json_string_value(value) &&
 	    strlen(json_string_value(value)) == json_string_length(value))
 		texts_add(&input->scratch, "%s", json_string_value(value));

@@ -192,8 +192,7 @@ def rules(h):
         ("shell: inject", put(*J, "requires", {"inject": True}), f2 + ".requires.inject", "sandbox_config", "messages"),
         ("shell: resume", put(*J, "requires", {"resume": True}), f2 + ".requires.resume", "sandbox_config", "earlier turn"),
         ("claude: a command", put(*B, "config", "command", "x"), f0 + ".config.command", "sandbox_config", "shell"),
-        ("claude: no playbook", drop(*B, "config", "playbook"), f0 + ".config.playbook", "sandbox_config", "work-issue"),
-        ("claude: a playbook that is not there", put(*B, "config", "playbook", "none.md"), f0 + ".config.playbook", "sandbox_config", "is not there"),
+        ("claude: a playbook that is not there", put(*B, "config", "playbook", "none"), f0 + ".config.playbook", "sandbox_config", "is not there"),
         ("claude: a playbook elsewhere", put(*B, "config", "playbook", "../x"), f0 + ".config.playbook", "sandbox_config", "name"),
         # branches
         *[("branch: %r" % b, put(*B, "config", "branch", b), f0 + ".config.branch", "sandbox_config", w) for b, w in (

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "render.h"
+
+#define LOOK_MS   250 /* for messages that were queued */
+#define RETRY_MS  50
+#define SETTLE_MS 500 /* a job in the background that ends makes a turn begin by itself */
+
+static long long now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static bool add_mark(struct agent *a, const char *mark, int64_t number)
+{
+	struct agent_mark *m = a->n_marks < AGENT_MARKS_MAX ? reallocarray(a->marks, a->n_marks + 1, sizeof(*m)) : NULL;
+
+	if (!m)
+		return false;
+	a->marks = m;
+	m += a->n_marks++;
+	*m = (struct agent_mark){ .number = number };
+	snprintf(m->mark, sizeof(m->mark), "%s", mark);
+	return true;
+}
+
+static void tell(struct agent *a, const char *what, oc_error *err)
+{
+	bool json = a->h->json;
+
+	a->h->json = false; /* there is one answer, and it comes later */
+	host_report(a->h, what, err);
+	a->h->json = json;
+	oc_error_free(err);
+}
+
+/* A message may have gone in with the prompt: then they have one mark. */
+static void delivered(struct agent *a, const char *mark)
+{
+	for (size_t i = 0; mark && i < a->n_marks; i++) {
+		struct agent_mark *m = &a->marks[i];
+		oc_error *err = NULL;
+
+		if (m->delivered || strcmp(m->mark, mark))
+			continue;
+		m->delivered = true;
+		a->outcome.delivered |= !m->number;
+		if (m->number &&
+		    oc_work_message(a->h->store, a->work, m->number, "given", "delivered", NULL, NULL, &err) < 0)
+			tell(a, "it can't be recorded that a message was delivered", err);
+	}
+}
+
+static void set(char **to, const char *text)
+{
+	free(*to);
+	*to = text ? strdup(text) : NULL;
+}
+
+void agent_outcome_free(struct agent_outcome *o)
+{
+	free(o->reason);
+	free(o->subject);
+	free(o->message);
+	free(o->fix);
+	*o = (struct agent_outcome){ 0 };
+}
+
+static void turn_over(struct agent_outcome *o, const struct talk_event *e)
+{
+	o->finished = true;
+	o->failed = e->failed;
+	if (!e->failed)
+		return;
+	set(&o->reason, e->why->reason);
+	set(&o->subject, e->why->subject);
+	set(&o->message, e->why->message);
+	set(&o->fix, e->why->fix);
+	o->no_session |= e->why->no_session;
+}
+
+static void event(const struct talk_event *e, void *userdata)
+{
+	struct agent *a = userdata;
+
+	switch (e->kind) {
+	case TALK_STARTED:
+		snprintf(a->outcome.session, sizeof(a->outcome.session), "%s", e->id ? e->id : "");
+		a->outcome.finished = false;
+		a->outcome.no_tools = a->needs_tools; /* until it is in the list that follows */
+		break;
+	case TALK_SERVER:
+		if (e->name && !strcmp(e->name, AGENT_TOOLS_NAME) && !e->failed)
+			a->outcome.no_tools = false;
+		break;
+	case TALK_DELIVERED:
+		delivered(a, e->id);
+		break;
+	case TALK_TURN:
+		turn_over(&a->outcome, e);
+		break;
+	default:
+		a->outcome.finished = false;
+	}
+	if (a->shown)
+		render_event(a->shown, e, a->h->out.ascii);
+}
+
+static void flush(struct agent *a)
+{
+	oc_error *err = NULL;
+	int rc;
+
+	if (!a->unsent.len)
+		return;
+	rc = oc_run_write(a->handle, a->unsent.data, a->unsent.len, &err);
+	/* Any other failure: nobody reads any more, and the run tells how it ended. */
+	if (rc != OC_ELIMIT)
+		text_free(&a->unsent);
+	oc_error_free(err);
+}
+
+static void close_input(struct agent *a)
+{
+	oc_error *err = NULL;
+
+	a->closed = true;
+	if (oc_run_write_end(a->handle, &err) < 0)
+		oc_error_free(err);
+}
+
+static void running(oc_run *run, void *userdata)
+{
+	struct agent *a = userdata;
+
+	a->handle = run;
+	if (a->written)
+		return;
+	a->written = true;
+	text_puts(&a->unsent, a->prompt->line);
+	flush(a);
+	if (a->detach)
+		close_input(a); /* nobody will be there to say more, or to see that it is done */
+}
+
+/* Given is said before it is: a message that is written and not known to be given could be given twice. */
+static void give(struct agent *a, const json_t *message)
+{
+	int64_t number = json_integer_value(json_object_get(message, "number"));
+	const char *text = host_string(message, "text"), *state = host_string(message, "state");
+	char mark[AGENT_MARK_SIZE];
+	oc_error *err = NULL;
+	int rc;
+
+	if (!text || !state || strcmp(state, "waiting") || host_uuid(mark) < 0)
+		return;
+	rc = oc_work_message(a->h->store, a->work, number, "waiting", "given", a->run, mark, &err);
+	if (rc < 0)
+		tell(a, "a message can't be given", err);
+	if (rc <= 0 || !add_mark(a, mark, number))
+		return;
+	a->executor->talk->message(&a->unsent, mark, text);
+	flush(a);
+	out_printf(&a->h->err, "open-conduit: message %lld is given to the agent\n", (long long)number);
+	out_flush(&a->h->err);
+}
+
+static void take_messages(struct agent *a)
+{
+	oc_error *err = NULL;
+	char *text = NULL;
+	json_t *list, *one;
+	size_t i;
+
+	a->looked = now_ms();
+	if (oc_work_messages(a->h->store, a->work, &text, &err) < 0) {
+		oc_error_free(err); /* a store that is busy is asked again */
+		return;
+	}
+	list = json_loads(text, JSON_ALLOW_NUL, NULL);
+	free(text);
+	json_array_foreach(list, i, one) give(a, one);
+	json_decref(list);
+}
+
+static bool all_delivered(const struct agent *a)
+{
+	for (size_t i = 0; i < a->n_marks; i++)
+		if (!a->marks[i].delivered)
+			return false;
+	return true;
+}
+
+/* Nothing goes on, and nothing is on its way.  An interrupt ends what was queued, too. */
+static bool is_done(struct agent *a)
+{
+	if (!a->executor->talk->idle(a->reader) || !(a->interrupted || all_delivered(a))) {
+		a->idle_since = 0;
+		return false;
+	}
+	if (!a->idle_since)
+		a->idle_since = now_ms();
+	return !a->tasks_seen || now_ms() - a->idle_since >= SETTLE_MS;
+}
+
+static int turn(oc_run *run, void *userdata)
+{
+	struct agent *a = userdata;
+
+	if (!a->written || a->closed || a->stopped)
+		return -1;
+	a->handle = run;
+	flush(a);
+	a->tasks_seen |= a->outcome.finished && !a->executor->talk->idle(a->reader);
+	if (!a->interrupted && a->executor->inject && now_ms() - a->looked >= LOOK_MS)
+		take_messages(a);
+	if (is_done(a)) {
+		if (!a->interrupted && a->executor->inject)
+			take_messages(a); /* the last look: what comes later waits for the next turn */
+		if (a->interrupted || all_delivered(a))
+			close_input(a);
+	}
+	return a->unsent.len ? RETRY_MS : LOOK_MS;
+}
+
+static bool interrupt(oc_run *run, void *userdata)
+{
+	struct agent *a = userdata;
+
+	a->handle = run;
+	if (!a->written || a->closed || a->interrupted || !a->executor->talk->interrupt)
+		return false;
+	a->interrupted = true;
+	a->executor->talk->interrupt(&a->unsent);
+	flush(a);
+	return true;
+}
+
+/* Without its toolbelt an agent that was promised one does other things than what it was asked for. */
+static void stop_without_tools(struct agent *a)
+{
+	oc_error *err = NULL;
+
+	if (!a->outcome.no_tools || a->stopped || !a->handle)
+		return;
+	a->stopped = true;
+	if (oc_run_stop(a->handle, -1, &err) < 0)
+		oc_error_free(err);
+}
+
+static void output(const void *data, size_t len, struct text *shown, void *userdata)
+{
+	struct agent *a = userdata;
+
+	a->shown = shown;
+	a->executor->talk->read(a->reader, data, len);
+	a->shown = NULL;
+	stop_without_tools(a);
+}
+
+const struct exec_talk agent_talk = {
+	.running = running,
+	.output = output,
+	.turn = turn,
+	.interrupt = interrupt,
+};
+
+int agent_begin(struct agent *a)
+{
+	bool good;
+
+	a->reader = a->executor->talk->open(event, a);
+	good = a->reader != NULL;
+	if (a->prompt)
+		good = good && add_mark(a, a->prompt->mark, 0);
+	for (size_t i = 0; a->prompt && good && i < a->prompt->n_messages; i++)
+		good = add_mark(a, a->prompt->mark, a->prompt->messages[i]);
+	return good ? 0 : OC_ENOMEM;
+}
+
+int agent_watch(struct agent *a, const char *mark, int64_t number)
+{
+	return add_mark(a, mark, number) ? 0 : OC_ENOMEM;
+}
+
+void agent_end(struct agent *a)
+{
+	a->executor->talk->close(a->reader);
+	agent_outcome_free(&a->outcome);
+	text_free(&a->unsent);
+	free(a->marks);
+}

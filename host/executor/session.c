@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session.h"
+
+#include <string.h>
+
+#define RUNS_LOOKED_AT 50
+
+/* The newest run of the Work in which an agent of this kind was started: whatever was pinned and never ran has no
+ * session.  New; NULL: there is none. */
+static json_t *last_run(struct host *h, const struct executor *executor, const json_t *work)
+{
+	const json_t *runs = json_object_get(work, "runs"), *one;
+	size_t i;
+
+	json_array_foreach(runs, i, one)
+	{
+		char *text = NULL;
+		oc_error *err = NULL;
+		json_t *run;
+
+		if (i >= RUNS_LOOKED_AT)
+			break;
+		run = oc_store_run(h->store, host_string(one, "id"), &text, &err) < 0
+		              ? NULL
+		              : host_parse(h, "the record of a run", text);
+		oc_error_free(err);
+		if (run && agent_executor_of(run) == executor && agent_session_of(run) &&
+		    !json_is_null(json_object_get(run, "proved")) && json_object_get(run, "proved"))
+			return run;
+		json_decref(run);
+	}
+	return NULL;
+}
+
+static void say(struct host *h, const char *what, const char *id, const char *then)
+{
+	out_printf(&h->err, "open-conduit: %s (%s)%s\n", what, id, then);
+	out_flush(&h->err);
+}
+
+/* A turn that did not come to its end is nothing that this one may keep quiet about. */
+static void tell_last(struct host *h, const json_t *run, bool resume)
+{
+	const json_t *noted = agent_noted(run);
+	const char *outcome = host_string(noted, "outcome"), *id = host_string(run, "id");
+
+	if (!outcome || !strcmp(outcome, "done") || !strcmp(outcome, "failed") || !strcmp(outcome, "interrupted"))
+		return;
+	if (!json_is_true(json_object_get(noted, "delivered")))
+		say(h, "the last turn ended before the agent had read it", id, ": nothing of it was done");
+	else
+		say(h, "the last turn was cut short", id,
+		    resume ? ": its session goes on, with what it had done"
+		           : ": what it had committed is in the clone");
+}
+
+static bool same_dir(const char *a, const char *b)
+{
+	return (!a && !b) || (a && b && !strcmp(a, b));
+}
+
+int session_choose(struct host *h, const struct executor *executor, const struct executor_turn *turn,
+                   const json_t *work, struct session *out)
+{
+	json_t *run = last_run(h, executor, work);
+	const char *id = agent_session_of(run);
+
+	*out = (struct session){ 0 };
+	if (run) {
+		if (agent_settle(h, run)) {
+			char *text = NULL;
+
+			if (oc_store_run(h->store, host_string(run, "id"), &text, NULL) >= 0) {
+				json_t *again = host_parse(h, "the record of a run", text);
+
+				json_decref(run);
+				run = again;
+				id = agent_session_of(run);
+			}
+		}
+		out->resume =
+		        id && strlen(id) < sizeof(out->id) &&
+		        same_dir(agent_config_dir_of(run), executor_variable(turn->binding, "CLAUDE_CONFIG_DIR")) &&
+		        executor->has_session(turn, id);
+		tell_last(h, run, out->resume);
+		if (out->resume) {
+			snprintf(out->id, sizeof(out->id), "%s", id);
+			snprintf(out->last, sizeof(out->last), "%s", host_string(run, "id"));
+		} else if (json_is_true(json_object_get(agent_noted(run), "delivered"))) {
+			say(h, "the agent kept nothing of its last turn", host_string(run, "id"),
+			    ": this one begins a new session");
+		}
+	}
+	json_decref(run);
+	if (out->resume || host_uuid(out->id) == 0)
+		return 0;
+	out_put(&h->err, "open-conduit: no random bytes for a session's id\n");
+	return OC_EIO;
+}
