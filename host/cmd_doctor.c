@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "host.h"
+#include "secret/secret.h"
 
 enum { O_JSON, O_VERBOSE };
 
@@ -15,14 +16,17 @@ static const struct opt OPTIONS[] = {
 
 static const struct opt_command COMMAND = {
 	.name = "doctor",
-	.about = "Try what a process sandbox needs, by doing it, and say how to mend what is missing.",
-	.more = "exit status: 0 all is well; 1 a check fails, so that nothing runs in this sandbox; 2 usage.\n",
+	.about = "Try what a process sandbox needs, by doing it, and the keyring where a binding selects a secret of "
+	         "it; "
+	         "say how to mend what is missing.",
+	.more = "exit status: 0 all is well; 1 a check fails, so that runs are refused; 2 usage.\n",
 	.opts = OPTIONS,
 };
 
 struct doctor {
 	struct host *h;
 	json_t *checks, *error;
+	json_t *keyring; /* NULL: no binding wants it */
 	bool done;
 };
 
@@ -134,6 +138,27 @@ static size_t print_leftovers(struct host *h, const json_t *runs)
 	return n;
 }
 
+static bool keyring_good(const struct doctor *d)
+{
+	return !d->keyring || json_is_true(json_object_get(d->keyring, "ok"));
+}
+
+static void print_keyring(struct doctor *d)
+{
+	struct host *h = d->h;
+	bool ok = keyring_good(d);
+
+	if (!d->keyring)
+		return;
+	out_put(&h->out, "\n");
+	out_styled(&h->out, STYLE_BOLD, "secrets");
+	out_put(&h->out, "\n  ");
+	out_styled(&h->out, ok ? STYLE_GREEN : STYLE_RED, ok ? "ok  " : "FAIL");
+	out_put(&h->out, "    the keyring has what bindings select\n");
+	label(&h->out, "what", host_string(d->keyring, "detail"));
+	label(&h->out, "fix", host_string(d->keyring, "fix"));
+}
+
 static bool print_text(struct doctor *d, const json_t *runs)
 {
 	struct host *h = d->h;
@@ -152,25 +177,29 @@ static bool print_text(struct doctor *d, const json_t *runs)
 	}
 	if (d->error)
 		print_error(h, d->error);
+	print_keyring(d);
 	out_put(&h->out, "\n");
 	out_styled(&h->out, STYLE_BOLD, "state");
 	out_printf(&h->out, "\n  %s\n", oc_context_state_dir(h->ctx));
 	print_leftovers(h, runs);
 	out_put(&h->out, "\n");
-	if (ok)
+	if (ok && !keyring_good(d))
+		out_put(&h->out,
+		        "Runs in a process sandbox start, but for those of bindings whose secret can't be read.\n");
+	else if (ok)
 		out_put(&h->out, "All is well: runs in a process sandbox start.\n");
 	else if (bad)
 		out_printf(&h->out, "%zu of %zu checks fail: nothing runs in a process sandbox until they pass.\n", bad,
 		           json_array_size(list));
 	else
 		out_put(&h->out, "The sandbox can't be used: nothing runs in it until this is mended.\n");
-	return ok;
+	return ok && keyring_good(d);
 }
 
 static bool print_json(struct doctor *d, json_t *runs)
 {
 	json_t *answer = host_answer(), *srt = json_object();
-	bool ok = json_is_true(json_object_get(d->checks, "ok"));
+	bool ok = json_is_true(json_object_get(d->checks, "ok")), all = ok && keyring_good(d);
 
 	json_object_set_new(srt, "kind", json_string("sandbox"));
 	json_object_set_new(srt, "name", json_string("srt"));
@@ -182,12 +211,13 @@ static bool print_json(struct doctor *d, json_t *runs)
 	if (!json_object_get(srt, "checks"))
 		json_object_set_new(srt, "checks", json_array());
 	json_object_set_new(srt, "error", d->error ? json_incref(d->error) : json_null());
-	json_object_set_new(answer, "ok", json_boolean(ok));
+	json_object_set_new(answer, "ok", json_boolean(all));
 	json_object_set_new(answer, "state_dir", json_string(oc_context_state_dir(d->h->ctx)));
 	json_object_set_new(answer, "sandboxes", json_pack("[o]", srt));
+	json_object_set_new(answer, "keyring", d->keyring ? json_incref(d->keyring) : json_null());
 	json_object_set_new(answer, "unfinished", runs ? json_incref(runs) : json_array());
 	out_json(&d->h->out, answer);
-	return ok;
+	return all;
 }
 
 int cmd_doctor(struct host *h, int argc, char **argv)
@@ -211,9 +241,11 @@ int cmd_doctor(struct host *h, int argc, char **argv)
 		return EXIT_NO;
 	runs = host_recover(h);
 	check_srt(&d);
+	d.keyring = secret_doctor();
 	ok = (h->json ? print_json(&d, runs) : print_text(&d, runs)) && runs;
 	json_decref(runs);
 	json_decref(d.checks);
+	json_decref(d.keyring);
 	json_decref(d.error);
 	return ok ? EXIT_GOOD : EXIT_NO;
 }

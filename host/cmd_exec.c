@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "exec.h"
+#include "secret/secret.h"
 
 enum {
 	O_SANDBOX,
@@ -92,7 +93,7 @@ static void release(struct exec_args *a)
 	free(a->policy);
 }
 
-/* NAME, NAME=env:VARIABLE or NAME=file:PATH; NULL, or what is wrong with it. */
+/* NAME or NAME=SOURCE; NULL, or what is wrong with it. */
 static const char *check_secret(const char *spec)
 {
 	size_t n = strcspn(spec, "=");
@@ -100,12 +101,10 @@ static const char *check_secret(const char *spec)
 	if (!n || strspn(spec, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") < n ||
 	    (*spec >= '0' && *spec <= '9'))
 		return "its NAME must be the name of a variable";
-	if (!spec[n] || (!strncmp(spec + n, "=env:", 5) && spec[n + 5]) ||
-	    (!strncmp(spec + n, "=file:", 6) && spec[n + 6]))
+	if (!spec[n] || secret_ref_valid(spec + n + 1))
 		return NULL;
-	if (!strncmp(spec + n, "=keyring:", 9))
-		return "keyring: is not built yet; use env: or file:";
-	return "its source must be env:VARIABLE or file:PATH (a value is never an argument: others can read those)";
+	return "its source must be keyring:NAME, file:PATH or env:VARIABLE (a value is never an argument: others can "
+	       "read those)";
 }
 
 static int take(struct host *h, struct exec_args *a, struct opt_state *s, int o)

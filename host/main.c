@@ -15,6 +15,7 @@ static const struct host_command COMMANDS[] = {
 	{ "runs", cmd_runs, "what ran: list, get, logs, stop" },
 	{ "explain", cmd_explain, "would a policy allow it, and by which rule" },
 	{ "config", cmd_config, "check the config, say what each binding is granted, print the schema" },
+	{ "secret", cmd_secret, "store, list and remove secrets; a value is never shown" },
 	{ "provider", cmd_provider, "list the installed providers" },
 	{ NULL, NULL, NULL },
 };
