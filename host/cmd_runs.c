@@ -58,7 +58,7 @@ const char *runs_kind(const json_t *run)
 
 	if (!kind)
 		return "unknown";
-	return !strcmp(kind, "none") ? "UNSANDBOXED" : !strcmp(kind, "sandbox") ? "sandbox" : kind;
+	return !strcmp(kind, "none") ? "UNSANDBOXED" : !strcmp(kind, "attach") ? "UNSANDBOXED attach" : kind;
 }
 
 void runs_state(const json_t *run, char *out, size_t size)

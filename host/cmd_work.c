@@ -192,7 +192,7 @@ static const struct host_command COMMANDS[] = {
 	{ "list", list, "the Works that are not finished, newest first" },
 	{ "show", show, "one Work: its clone, branch and runs, and what was saved" },
 	{ "exec", work_exec, "one command of yours in a Work's workspace, unsandboxed" },
-	{ "attach", work_attach, "its session on this terminal (not built yet)" },
+	{ "attach", work_attach, "its agent's session on this terminal, unsandboxed" },
 	{ "finish", cmd_finish, "save everything into the checkout and remove the workspace" },
 	{ NULL, NULL, NULL },
 };

@@ -21,10 +21,32 @@ static void caught(int number)
 	errno = saved;
 }
 
+static void catch(const int *numbers, size_t n)
+{
+	struct sigaction action = { .sa_handler = caught }, before;
+
+	sigemptyset(&action.sa_mask);
+	for (size_t i = 0; i < n; i++) {
+		/* nohup and shells' background jobs ask not to be disturbed. */
+		if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN)
+			continue;
+		sigaction(numbers[i], &action, NULL);
+	}
+}
+
+int exec_signals_terminal(void)
+{
+	static const int numbers[] = { SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT };
+	int wake = exec_signals();
+
+	if (wake >= 0)
+		catch(numbers, sizeof(numbers) / sizeof(numbers[0]));
+	return wake;
+}
+
 int exec_signals(void)
 {
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction action = { .sa_handler = caught }, before;
 	int ends[2];
 
 	if (read_end >= 0)
@@ -32,13 +54,7 @@ int exec_signals(void)
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -1;
 	write_end = ends[1];
-	sigemptyset(&action.sa_mask);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		/* nohup and shells' background jobs ask not to be disturbed. */
-		if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN)
-			continue;
-		sigaction(numbers[i], &action, NULL);
-	}
+	catch(numbers, sizeof(numbers) / sizeof(numbers[0]));
 	read_end = ends[0];
 	return read_end;
 }

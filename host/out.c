@@ -217,7 +217,7 @@ bool out_bytes(struct out *o, struct filter *f, const void *data, size_t len)
 
 	if (!out_flush(o))
 		return false;
-	if (!o->tty)
+	if (!o->tty || !f)
 		return write_all(o, data, len);
 	filter_add(f, &shown, data, len);
 	if (shown.failed)

@@ -31,7 +31,8 @@ void out_put(struct out *o, const char *ours); /* text of this program, as it st
 void out_printf(struct out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void out_styled(struct out *o, const char *style, const char *text); /* text is escaped */
 void out_json(struct out *o, json_t *taken); /* with a newline; bytes above ASCII as \u escapes */
-/* Write bytes of another program exactly (through a filter where it is a terminal).  False: stop producing. */
+/* Write bytes of another program exactly (through the filter, if one is given, where it is a terminal).  False: stop
+ * producing. */
 bool out_bytes(struct out *o, struct filter *f, const void *data, size_t len);
 bool out_flush(struct out *o);
 /* Everything is said: flush both.  Returns rc, or what a failure of writing makes of it: 141 for a reader that has

@@ -1,73 +1,183 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* work attach: an agent of the operator's own, on the operator's terminal, in what another agent wrote.  Only a container
- * can hold that, and containers are not built yet: so it is refused, and the reason is the one that holds. */
+/* work attach: the Work's own agent, with a person in front of it.  Nothing confines it, so it is only for Works that nothing
+ * confined before: what a confined agent wrote must not become what an agent of this machine reads.  For the rest it is a
+ * run like any other (plan, pin, guard, the Work's lock, its commits saved), of the kind "attach". */
+#include <stdlib.h>
 #include <string.h>
 
+#include "binding.h"
+#include "executor/session.h"
+#include "terminal.h"
 #include "work.h"
 
+#define WHAT "not attached"
+
+enum { O_VERBOSE, O_NO_WAIT };
+
 static const struct opt OPTIONS[] = {
+	[O_VERBOSE] = { "verbose", 'v', NULL, "say the run's id, and more of what happens" },
+	[O_NO_WAIT] = { "no-wait", 0, NULL, "don't wait for a busy Work" },
 	{ NULL, 0, NULL, NULL },
 };
 
 static const struct opt_command COMMAND = {
 	.name = "work attach",
 	.args = "KEY",
-	.about = "Open a Work's session on this terminal, in a container of its own (not built yet).",
+	.about = "Open the session of a Work's agent on this terminal.  Nothing confines it.",
 	.more = "Refused for a Work that ran in a process sandbox: on this machine the agent would load the hooks and "
 	        "servers\n"
-	        "that were written into the workspace.\n",
+	        "that were written into the workspace.  Keys go to the agent, ^C and ^Z too; leave it as it is left.  Its "
+	        "commits\n"
+	        "are saved as those of any run.\n\n"
+	        "exit status: as of open-conduit exec.\n",
 	.opts = OPTIONS,
 };
 
-/* By what is recorded of its runs, never by today's config. */
-static bool ran_in_sandbox(const json_t *work)
+struct attach {
+	struct host *h;
+	json_t *work;
+	struct config *config;
+	const struct config_binding *binding;
+	const struct executor *executor;
+	struct executor_launch launch;
+	struct session session;
+	bool no_wait;
+};
+
+static bool refuse(struct attach *a, const char *reason, const char *message, const char *fix)
 {
-	const json_t *runs = json_object_get(work, "runs"), *run;
+	struct refusal r = { reason, host_string(a->work, "id"), message, fix };
+
+	host_refuse(a->h, WHAT, &r);
+	return false;
+}
+
+static bool with_own(struct attach *a, const char *reason, const char *message, const char *command)
+{
+	char fix[300];
+
+	snprintf(fix, sizeof(fix), "open-conduit work exec %s%.200s -- %s", strcmp(command, "sh") ? "" : "--terminal ",
+	         host_string(a->work, "key"), command);
+	return refuse(a, reason, message, fix);
+}
+
+/* By what is recorded of its runs, never by today's config.  The library holds to it too, once the Work's lock is ours. */
+static bool unconfined(struct attach *a)
+{
+	const json_t *runs = json_object_get(a->work, "runs"), *run;
 	size_t i;
 
 	json_array_foreach(runs, i, run)
 	{
-		const char *kind = host_string(run, "kind");
-
-		if (kind && !strcmp(kind, "sandbox"))
-			return true;
+		if (!work_plain(host_string(run, "kind")))
+			return with_own(a, "attach_sandboxed",
+			                "this Work ran in a process sandbox: on this machine an agent would load the hooks "
+			                "and servers written into its workspace; attach needs a Work in a container.  A "
+			                "command of yours can look at it",
+			                "COMMAND");
 	}
-	return false;
+	return true;
 }
 
-static int refuse(struct host *h, const json_t *work)
+static bool find_executor(struct attach *a)
 {
-	struct refusal sandboxed = {
-		"attach_sandboxed", host_string(work, "id"),
-		"this Work ran in a process sandbox: on this machine an agent would load the hooks and servers written "
-		"into "
-		"its workspace",
-		"run it in a container to attach to it; a command of yours: open-conduit work exec KEY -- COMMAND"
-	};
-	struct refusal unbuilt = { "sandbox_unavailable", host_string(work, "id"),
-		                   "attaching to a Work is not built yet",
-		                   "a command of yours: open-conduit work exec KEY -- COMMAND" };
+	const char *scope = host_string(a->work, "scope"), *binding = host_string(a->work, "binding");
+	char name[600];
 
-	host_refuse(h, "not attached", ran_in_sandbox(work) ? &sandboxed : &unbuilt);
-	return EXIT_NOT_RUN;
+	if (!scope || !binding)
+		return with_own(a, NULL, "this Work is of no binding, so it has no agent", "sh");
+	snprintf(name, sizeof(name), "%.290s/%.290s", scope, binding);
+	if (binding_config(a->h, WHAT, &a->config) < 0 || !(a->binding = binding_find(a->h, WHAT, a->config, name, NULL)) ||
+	    !(a->executor = executor_find(a->h, a->binding)))
+		return false;
+	if (strcmp(a->binding->kind, "none") != 0)
+		return with_own(a, "attach_sandboxed",
+		                "its binding confines its agent by now: what configures it is where confined agents write",
+		                "sh");
+	if (!a->executor->attach)
+		return with_own(a, NULL, "its executor is a command and no agent: there is no session to open", "sh");
+	return true;
+}
+
+static bool prepare(struct attach *a)
+{
+	struct executor_turn turn = { .binding = a->binding,
+		                      .work = host_string(a->work, "key"),
+		                      .branch = host_string(a->work, "branch") };
+	char fix[600];
+
+	if (session_choose(a->h, a->executor, &turn, a->work, &a->session) < 0)
+		return false;
+	snprintf(fix, sizeof(fix), "open-conduit run %.300s --work %.250s", a->binding->full,
+	         host_string(a->work, "key"));
+	if (!a->session.resume)
+		return refuse(a, NULL, "its agent has no session yet, or none any more", fix);
+	turn.session = a->session.id;
+	turn.resume = true;
+	return a->executor->attach(a->h, &turn, &a->launch) == 0;
+}
+
+static int perform(struct attach *a)
+{
+	struct terminal terminal = { 0 };
+	struct exec_args args = { .terminal = &terminal };
+	oc_request request = OC_REQUEST_INIT;
+	struct texts specs = { 0 };
+	int status = EXIT_NOT_RUN;
+
+	request.binding = a->binding->full;
+	request.argv = texts_list(&a->launch.argv);
+	request.env = texts_list(&a->launch.env);
+	request.attach = 1;
+	terminal_size(&request.rows, &request.cols);
+	if (!binding_secrets(a->binding, &args, &specs) || a->launch.argv.failed || a->launch.env.failed) {
+		out_put(&a->h->err, "open-conduit: out of memory\n");
+	} else if (exec_secrets(a->h, &args) == 0) {
+		request.secrets = args.secret.v;
+		status = work_perform(a->h, &a->work, &request, &args, !a->no_wait);
+	}
+	exec_secrets_free(&args);
+	free(args.secret.v);
+	texts_free(&specs);
+	return status;
+}
+
+static int attach(struct attach *a, const char *name)
+{
+	int status = EXIT_NOT_RUN;
+	const char *state;
+
+	if (host_open(a->h) < 0)
+		return status;
+	json_decref(host_recover(a->h));
+	work_settle(a->h);
+	a->work = work_find(a->h, name);
+	state = host_string(a->work, "state");
+	if (a->work && state && !strcmp(state, "finished"))
+		refuse(a, NULL, "this Work is finished: its workspace is gone", "open-conduit work list");
+	else if (a->work && unconfined(a) && find_executor(a) && terminal_check(a->h, WHAT) == 0 && prepare(a))
+		status = perform(a);
+	executor_launch_free(&a->launch);
+	config_free(a->config);
+	json_decref(a->work);
+	return status;
 }
 
 int work_attach(struct host *h, int argc, char **argv)
 {
+	struct attach a = { .h = h };
 	struct opt_state s;
-	json_t *work;
-	int o, status = EXIT_NOT_RUN;
+	int o;
 
 	opt_begin(&s, &COMMAND, argc, argv, &h->out, &h->err);
-	while ((o = opt_next(&s)) != OPT_END)
+	while ((o = opt_next(&s)) != OPT_END) {
 		if (o == OPT_HELP || o == OPT_BAD)
 			return o == OPT_HELP ? EXIT_GOOD : EXIT_USAGE;
+		h->verbose |= o == O_VERBOSE;
+		a.no_wait |= o == O_NO_WAIT;
+	}
 	if (s.nargs != 1)
 		return opt_usage_error(&s,
 		                       s.nargs ? "one KEY at a time" : "which Work? open-conduit work list shows them");
-	work = host_open(h) >= 0 ? work_find(h, s.args[0]) : NULL;
-	if (work)
-		status = refuse(h, work);
-	json_decref(work);
-	return status;
+	return attach(&a, s.args[0]);
 }

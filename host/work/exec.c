@@ -4,11 +4,13 @@
 #include <string.h>
 
 #include "exec.h"
+#include "terminal.h"
 #include "work.h"
 
-enum { O_JSON, O_VERBOSE, O_NO_WAIT };
+enum { O_TERMINAL, O_JSON, O_VERBOSE, O_NO_WAIT };
 
 static const struct opt OPTIONS[] = {
+	[O_TERMINAL] = { "terminal", 't', NULL, "on this terminal, with one of its own: an editor, a shell" },
 	[O_JSON] = { "json", 0, NULL, "the record on stdout; the command's output on stderr" },
 	[O_VERBOSE] = { "verbose", 'v', NULL, "say the run's id, and more of what happens" },
 	[O_NO_WAIT] = { "no-wait", 0, NULL, "don't wait for a busy Work" },
@@ -40,8 +42,8 @@ static bool may_exec(struct host *h, const json_t *work, bool *confined)
 	{
 		const char *kind = host_string(run, "kind");
 
-		*confined = *confined || !kind || strcmp(kind, "none");
-		if (kind && (!strcmp(kind, "none") || !strcmp(kind, "sandbox")))
+		*confined = *confined || !work_plain(kind);
+		if (work_plain(kind) || (kind && !strcmp(kind, "sandbox")))
 			continue;
 		host_refuse(h, "not run", &r);
 		return false;
@@ -49,50 +51,25 @@ static bool may_exec(struct host *h, const json_t *work, bool *confined)
 	return true;
 }
 
-static int after(struct host *h, const char *run, int status, json_t *answer, void *userdata)
+static int perform(struct host *h, json_t **work, char **command, bool wait, bool on_terminal)
 {
-	return work_after(h, userdata, run, status, answer);
-}
-
-static int perform(struct host *h, json_t **work, char **command, bool wait)
-{
-	struct exec_args a = { .retry_busy = wait, .after = after };
 	oc_request request = OC_REQUEST_INIT;
-	oc_broker *broker = NULL;
-	oc_error *err = NULL;
-	int status = EXEC_BUSY;
+	struct terminal terminal = { 0 };
+	struct exec_args a = { .terminal = on_terminal ? &terminal : NULL };
 
-	if (oc_unsandboxed_broker_new(h->store, NULL, &broker, &err) < 0) {
-		host_report(h, "not run", err);
-		oc_error_free(err);
-		return EXIT_NOT_RUN;
-	}
-	while (status == EXEC_BUSY) {
-		json_t *made = work_ready(h, host_string(*work, "id"), wait);
-
-		if (!made) {
-			status = EXIT_NOT_RUN;
-			break;
-		}
-		json_decref(*work);
-		*work = made;
-		a.after_userdata = made;
-		request.work = host_string(made, "id");
-		request.workspace = host_string(made, "workspace");
-		request.argv = (const char *const *)command;
-		status = exec_run(h, broker, &request, &a);
-	}
-	oc_broker_free(broker);
-	return status;
+	request.argv = (const char *const *)command;
+	if (on_terminal)
+		terminal_size(&request.rows, &request.cols);
+	return work_perform(h, work, &request, &a, wait);
 }
 
-static int run(struct host *h, char **args, bool wait)
+static int run(struct host *h, char **args, bool wait, bool on_terminal)
 {
 	bool confined = false;
 	json_t *work;
 	int status = EXIT_NOT_RUN;
 
-	if (host_open(h) < 0)
+	if ((on_terminal && terminal_check(h, "not run") < 0) || host_open(h) < 0)
 		return status;
 	json_decref(host_recover(h));
 	work_settle(h);
@@ -100,7 +77,7 @@ static int run(struct host *h, char **args, bool wait)
 	if (work && may_exec(h, work, &confined)) {
 		if (confined)
 			out_put(&h->err, "open-conduit: not confined, in files that a confined agent wrote\n");
-		status = perform(h, &work, args + 1, wait);
+		status = perform(h, &work, args + 1, wait, on_terminal);
 	}
 	json_decref(work);
 	return status;
@@ -109,7 +86,7 @@ static int run(struct host *h, char **args, bool wait)
 int work_exec(struct host *h, int argc, char **argv)
 {
 	struct opt_state s;
-	bool wait = true;
+	bool wait = true, on_terminal = false;
 	int o;
 
 	opt_begin(&s, &COMMAND, argc, argv, &h->out, &h->err);
@@ -119,6 +96,7 @@ int work_exec(struct host *h, int argc, char **argv)
 		h->json |= o == O_JSON;
 		h->verbose |= o == O_VERBOSE;
 		wait = wait && o != O_NO_WAIT;
+		on_terminal |= o == O_TERMINAL;
 	}
 	/* KEY, then what is left: the "--" that ends our flags stands after it. */
 	if (s.nargs >= 2 && !strcmp(s.args[1], "--")) {
@@ -130,5 +108,7 @@ int work_exec(struct host *h, int argc, char **argv)
 		return opt_usage_error(&s, "which Work? open-conduit work list shows them");
 	if (s.nargs < 2 || !*s.args[1])
 		return opt_usage_error(&s, "there is no command to run");
-	return run(h, s.args, wait);
+	if (on_terminal && h->json)
+		return opt_usage_error(&s, "--json goes with no --terminal: both would write to standard output");
+	return run(h, s.args, wait, on_terminal);
 }

@@ -24,6 +24,8 @@ int work_after(struct host *h, const json_t *work, const char *run, int status, 
 /* What hosts left undone that were killed, or went away from a run they detached: quietly, but for what fails. */
 void work_settle(struct host *h);
 
+/* Is this kind of run one that nothing confined?  NULL is not. */
+bool work_plain(const char *kind);
 /* One Work by what a person calls it; NULL after saying why. */
 json_t *work_find(struct host *h, const char *name);
 /* What a save did, on stderr: one line a ref.  `quiet`: nothing where nothing was saved. */
@@ -32,6 +34,11 @@ void work_tell_save(struct host *h, const json_t *work, const json_t *save, bool
 void work_save_lines(struct out *o, const json_t *work, const json_t *save);
 void work_show(struct host *h, const json_t *work);
 void work_table(struct host *h, const json_t *works);
+
+struct exec_args;
+/* A run of the operator's own in the Work (taken into *work anew), which nothing confines; its commits are saved.  Request
+ * and args are completed: the Work, its workspace, what follows.  Waits for a busy Work if `wait`.  The exit status. */
+int work_perform(struct host *h, json_t **work, oc_request *request, struct exec_args *args, bool wait);
 
 int work_exec(struct host *h, int argc, char **argv);
 int work_attach(struct host *h, int argc, char **argv);

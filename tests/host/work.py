@@ -189,7 +189,7 @@ def secrets(w):
     found = subprocess.run(["grep", "-rlaE", "canary-of-env", w.state], capture_output=True, text=True).stdout
     ok(p.returncode == 0 and found, "control: what a command prints is found there")
     p = w.oc("work", "attach", "web/plain/sec")
-    ok(p.returncode == 125 and "not built yet" in p.stderr, "work attach: not built yet", p.stderr)
+    ok(p.returncode == 125 and "no session" in p.stderr and "work exec --terminal sec -- sh" in p.stderr, "work attach: a command has no session", p.stderr)
     ok(w.oc("work", "finish", "web/secret/sec").returncode == 0 and w.oc("work", "finish", "sec").returncode == 0,
        "two Works of one key are told apart by their bindings")
 
@@ -515,4 +515,5 @@ def main():
     finish()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "binding.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int binding_config(struct host *h, const char *what, struct config **out)
+{
+	struct report report = { 0 };
+	bool good = config_load(NULL, NULL, out, &report) >= 0;
+	char head[64];
+
+	snprintf(head, sizeof(head), "%s: the config", what);
+	/* Warnings are for `config check`: what keeps the run from being is told here. */
+	for (size_t i = 0; !good && i < report.n; i++) {
+		const struct finding *f = &report.v[i];
+		struct refusal r = { f->reason, *f->field ? f->field : f->subject, f->message, f->fix };
+
+		if (!f->warning)
+			host_refuse(h, head, &r);
+		h->json = h->json && f->warning; /* one answer on stdout */
+	}
+	report_free(&report);
+	return good ? 0 : OC_EREFUSED;
+}
+
+const struct config_binding *binding_find(struct host *h, const char *what, const struct config *config,
+                                          const char *name, const char *command)
+{
+	const char *nearest = NULL;
+	const struct config_binding *found = config_binding(config, name, &nearest);
+	char fix[300];
+	struct refusal r = { "sandbox_config", name, "the config has no such binding", fix };
+
+	if (found)
+		return found;
+	if (nearest && command)
+		snprintf(fix, sizeof(fix), "%.32s %.250s", command, nearest);
+	else
+		snprintf(fix, sizeof(fix), "open-conduit config check");
+	host_refuse(h, what, &r);
+	return NULL;
+}
+
+bool binding_secrets(const struct config_binding *b, struct exec_args *a, struct texts *specs)
+{
+	for (size_t i = 0; i < b->n_secrets; i++)
+		texts_add(specs, "%s=%s", b->secrets[i].variable, b->secrets[i].ref);
+	a->secret.v = calloc(specs->n + 1, sizeof(*a->secret.v));
+	for (size_t i = 0; a->secret.v && i < specs->n; i++)
+		a->secret.v[a->secret.n++] = specs->v[i];
+	return a->secret.v && !specs->failed;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A binding of the operator's config, found for a run. */
+#ifndef HOST_BINDING_H
+#define HOST_BINDING_H
+
+#include "exec.h"
+#include "executor/executor.h"
+
+/* The config, if there is nothing against it: 0, or said what and negative. */
+int binding_config(struct host *h, const char *what, struct config **out);
+/* SCOPE/BINDING; NULL after saying so.  The fix is this command with the nearest name, or where command is NULL the check
+ * of the config. */
+const struct config_binding *binding_find(struct host *h, const char *what, const struct config *config,
+                                          const char *name, const char *command);
+/* Its secrets as --secret has them, into a->secret; specs keeps the words.  False: no memory. */
+bool binding_secrets(const struct config_binding *b, struct exec_args *a, struct texts *specs);
+
+#endif
