@@ -11,6 +11,7 @@
 #include "executor/prompt.h"
 #include "executor/session.h"
 #include "secret/secret.h"
+#include "toolbelt/toolbelt.h"
 #include "work/work.h"
 
 #define RUN_ID 12
@@ -48,6 +49,7 @@ struct turn {
 	const struct executor *executor;
 	struct turn_input input;
 	json_t *work;
+	bool toolbelt; /* the run has one */
 	char run[RUN_ID + 1];
 	bool told; /* the end of an own Work was already seen to */
 
@@ -211,10 +213,27 @@ static bool check_secrets(struct turn *t)
 	return good;
 }
 
+static void answer_call(oc_toolcall *call, void *userdata)
+{
+	struct turn *t = userdata;
+	const struct toolbelt belt = { t->h, t->binding, host_string(t->work, "id"), t->run };
+
+	toolbelt_call(&belt, call);
+}
+
 static int perform(struct turn *t, oc_broker *broker, const struct executor_launch *launch, struct exec_args *a)
 {
 	oc_request request = OC_REQUEST_INIT;
+	char *belt = t->toolbelt ? toolbelt_request(t->binding) : NULL;
+	int status;
 
+	if (t->toolbelt && !belt) {
+		out_put(&t->h->err, "open-conduit: out of memory\n");
+		return EXIT_NOT_RUN;
+	}
+	a->call = answer_call;
+	a->call_userdata = t;
+	request.toolbelt = belt;
 	request.run = t->run;
 	request.work = host_string(t->work, "id");
 	request.binding = t->binding->full;
@@ -229,7 +248,9 @@ static int perform(struct turn *t, oc_broker *broker, const struct executor_laun
 	request.files = texts_list(&launch->files);
 	request.keep = t->detach;
 	request.timeout_ms = t->timeout_ms;
-	return exec_run(t->h, broker, &request, a);
+	status = exec_run(t->h, broker, &request, a);
+	free(belt);
+	return status;
 }
 
 /* What an executor that speaks needs before its command is made: a session, and what is said first. */
@@ -286,7 +307,10 @@ static int attempt(struct turn *t, oc_broker *broker)
 			                      .run_dir = dir,
 			                      .work = host_string(t->work, "key"),
 			                      .branch = host_string(t->work, "branch") };
-		int rc = prepare_talk(t, &turn);
+		int rc;
+
+		turn.toolbelt = t->toolbelt = toolbelt_wanted(t->binding, t->executor->toolbelt);
+		rc = prepare_talk(t, &turn);
 
 		if (rc == 0)
 			rc = t->executor->prepare(t->h, &turn, &launch);

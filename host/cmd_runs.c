@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "executor/agent.h"
 #include "runs.h"
 #include "subcommand.h"
 
@@ -95,7 +96,7 @@ static void print_row(struct host *h, const json_t *run, size_t columns)
 		text_puts(&command, shown.data);
 		text_puts(&command, "...");
 	}
-	out_printf(&h->out, "%-12s  %-19s  %-11s  %-27s  %s\n", host_string(run, "id"), created, runs_kind(run), state,
+	out_printf(&h->out, "%-12s  %-19s  %-18s  %-27s  %s\n", host_string(run, "id"), created, runs_kind(run), state,
 	           command.data ? command.data : "");
 	text_free(&command);
 	text_free(&shown);
@@ -104,7 +105,7 @@ static void print_row(struct host *h, const json_t *run, size_t columns)
 static void print_list(struct host *h, const json_t *runs)
 {
 	int width = out_width(&h->out);
-	size_t columns = width ? (width > 77 + 20 ? (size_t)width - 77 : 20) : 0, i;
+	size_t columns = width ? (width > 84 + 20 ? (size_t)width - 84 : 20) : 0, i;
 	const json_t *run;
 
 	if (!json_array_size(runs)) {
@@ -112,7 +113,7 @@ static void print_list(struct host *h, const json_t *runs)
 		return;
 	}
 	out_styled(&h->out, STYLE_BOLD,
-	           "ID            CREATED              KIND         STATE                        COMMAND");
+	           "ID            CREATED              KIND                STATE                        COMMAND");
 	out_put(&h->out, "\n");
 	json_array_foreach(runs, i, run) print_row(h, run, columns);
 }
@@ -181,6 +182,10 @@ static int get(struct host *h, int argc, char **argv)
 		return EXIT_NO;
 	json_decref(host_recover(h));
 	run = runs_find(h, s.args[0]);
+	if (run && runs_over(run) && agent_settle(h, run)) {
+		json_decref(run); /* nobody had listened to its end: now it is noted */
+		run = runs_find(h, s.args[0]);
+	}
 	if (!run)
 		return EXIT_NO;
 	if (h->json) {

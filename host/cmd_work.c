@@ -191,6 +191,7 @@ static int cmd_finish(struct host *h, int argc, char **argv)
 static const struct host_command COMMANDS[] = {
 	{ "list", list, "the Works that are not finished, newest first" },
 	{ "show", show, "one Work: its clone, branch and runs, and what was saved" },
+	{ "send", work_send, "a message to a Work's agent" },
 	{ "exec", work_exec, "one command of yours in a Work's workspace, unsandboxed" },
 	{ "attach", work_attach, "its agent's session on this terminal, unsandboxed" },
 	{ "finish", cmd_finish, "save everything into the checkout and remove the workspace" },

@@ -41,6 +41,8 @@ struct exec_args {
 	bool retry_busy;              /* a busy Work is no failure to tell, but EXEC_BUSY */
 	const struct exec_talk *talk; /* or NULL */
 	void *talk_userdata;
+	void (*call)(oc_toolcall *call, void *userdata); /* of its toolbelt, taken; or NULL */
+	void *call_userdata;
 	/* After the run, before the answer (which has "record" by then): what else is to be done and told.  The status, or another. */
 	int (*after)(struct host *h, const char *run, int status, json_t *answer, void *userdata);
 	void *after_userdata;

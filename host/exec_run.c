@@ -222,6 +222,14 @@ static int secret(const char *name, char *value, size_t *len, void *userdata)
 	return -1;
 }
 
+static void call(oc_run *run, oc_toolcall *toolcall, void *userdata)
+{
+	struct exec *x = userdata;
+
+	(void)run;
+	x->args->call(toolcall, x->args->call_userdata);
+}
+
 static void take_signal(struct exec *x)
 {
 	unsigned char number;
@@ -560,6 +568,7 @@ int exec_run(struct host *h, oc_broker *broker, const oc_request *request, const
 	ops.ended = ended;
 	ops.failed = failed;
 	ops.secret = secret;
+	ops.call = a->call ? call : NULL;
 	if (oc_broker_start(broker, request, &ops, x, &x->run, &err) < 0) {
 		host_report(h, "not run", err);
 	} else {

@@ -3,16 +3,19 @@
 #include <poll.h>
 #include <string.h>
 
+#include "executor/agent.h"
+#include "executor/render.h"
 #include "runs.h"
 
 #define FOLLOW_MS    100
 #define STATE_TURNS  5  /* look at the run's state every so many empty turns */
 #define SETTLE_TURNS 50 /* and let recovery look at it: its guard may be dead */
 
-enum { O_FOLLOW };
+enum { O_FOLLOW, O_JSON };
 
 static const struct opt OPTIONS[] = {
 	[O_FOLLOW] = { "follow", 'f', NULL, "wait for more until the run is over" },
+	[O_JSON] = { "json", 0, NULL, "an agent's own lines, as it printed them" },
 	{ NULL, 0, NULL, NULL },
 };
 
@@ -20,6 +23,7 @@ static const struct opt_command COMMAND = {
 	.name = "runs logs",
 	.args = "ID",
 	.about = "What a run printed: its standard output on ours, its standard error on ours.",
+	.more = "What an agent printed is shown as text, tools and errors; --json: byte for byte.\n",
 	.opts = OPTIONS,
 };
 
@@ -27,19 +31,48 @@ struct logs {
 	struct host *h;
 	struct filter filters[2];
 	bool closed;
+	const struct talk *talk; /* NULL: what it printed is shown as it is */
+	void *reader;
+	struct text shown;
 };
+
+static void event(const struct talk_event *e, void *userdata)
+{
+	struct logs *l = userdata;
+
+	render_event(&l->shown, e, l->h->out.ascii);
+}
+
+static bool show(struct logs *l, struct out *o, const void *data, size_t len)
+{
+	return out_bytes(o, &l->filters[o == &l->h->err], data, len) || o != &l->h->out;
+}
+
+/* What was rendered of an agent's words, or the bytes as they are. */
+static bool show_output(struct logs *l, const void *data, size_t len)
+{
+	bool more;
+
+	if (!l->talk)
+		return show(l, &l->h->out, data, len);
+	if (len)
+		l->talk->read(l->reader, data, len);
+	else
+		l->talk->end(l->reader);
+	more = show(l, &l->h->out, l->shown.data ? l->shown.data : "", l->shown.len);
+	text_free(&l->shown);
+	return more;
+}
 
 static void piece(int stream, uint64_t offset, const void *data, size_t len, void *userdata)
 {
 	struct logs *l = userdata;
-	struct out *o = stream == 2 ? &l->h->err : &l->h->out;
 
 	(void)offset;
 	if (l->closed)
 		return;
 	if (data) {
-		if (!out_bytes(o, &l->filters[stream == 2], data, len) && o == &l->h->out)
-			l->closed = true;
+		l->closed = !(stream == 2 ? show(l, &l->h->err, data, len) : show_output(l, data, len));
 		return;
 	}
 	out_printf(&l->h->err, "open-conduit: %zu bytes of output are gone: more was printed than is kept\n", len);
@@ -85,6 +118,10 @@ static int print(struct logs *l, const char *id, bool follow)
 
 static void finish(struct logs *l)
 {
+	if (l->talk && !l->closed)
+		show_output(l, "", 0);
+	if (l->talk)
+		l->talk->close(l->reader);
 	for (int i = 0; i < 2; i++) {
 		struct out *o = i ? &l->h->err : &l->h->out;
 		struct text rest = { 0 };
@@ -100,6 +137,7 @@ int runs_logs(struct host *h, int argc, char **argv)
 {
 	struct logs l = { .h = h };
 	struct opt_state s;
+	const struct executor *executor;
 	bool follow = false;
 	char id[64];
 	json_t *run;
@@ -110,6 +148,7 @@ int runs_logs(struct host *h, int argc, char **argv)
 		if (o == OPT_HELP || o == OPT_BAD)
 			return o == OPT_HELP ? EXIT_GOOD : EXIT_USAGE;
 		follow |= o == O_FOLLOW;
+		h->json |= o == O_JSON;
 	}
 	if (s.nargs != 1)
 		return opt_usage_error(&s,
@@ -120,7 +159,11 @@ int runs_logs(struct host *h, int argc, char **argv)
 	if (!run)
 		return EXIT_NO;
 	snprintf(id, sizeof(id), "%s", host_string(run, "id") ? host_string(run, "id") : "");
+	executor = h->json ? NULL : agent_executor_of(run);
 	json_decref(run);
+	if (executor && (l.reader = executor->talk->open(event, &l)))
+		l.talk = executor->talk;
+	h->json = false; /* the agent's lines, and no answer of ours */
 	for (int i = 0; i < 2; i++) {
 		struct out *to = i ? &h->err : &h->out;
 

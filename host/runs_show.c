@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "executor/agent.h"
 #include "runs.h"
 #include "work/work.h"
 
@@ -156,10 +157,12 @@ static void show_facts(struct out *o, json_t *facts)
 static void show_confinement(struct host *h, const json_t *run)
 {
 	const json_t *probes = json_object_get(run, "probes");
-	bool none = !strcmp(runs_kind(run), "UNSANDBOXED"), pinned = json_is_true(json_object_get(run, "pinned"));
+	bool none = work_plain(host_string(run, "kind")), pinned = json_is_true(json_object_get(run, "pinned"));
 	char at[32], text[96];
 
 	head(&h->out, "confinement");
+	if (none && strcmp(host_string(run, "kind"), "none") != 0)
+		field(&h->out, "kind", "attach: a person at its agent's terminal");
 	if (none) {
 		out_put(&h->out, "  ");
 		out_styled(&h->out, STYLE_YELLOW,
@@ -206,7 +209,7 @@ static void show_policy(struct host *h, const json_t *run)
 	const char *text = host_string(run, "policy"), *end;
 	struct text line = { 0 };
 
-	if (!text || !strcmp(runs_kind(run), "UNSANDBOXED"))
+	if (!text || work_plain(host_string(run, "kind")))
 		return;
 	head(&h->out, "policy as written");
 	for (; *text; text = *end ? end + 1 : end) {
@@ -276,7 +279,7 @@ static void show_granted(struct host *h, const json_t *run)
 	const json_t *resolved = json_object_get(json_object_get(run, "plan"), "resolved"), *one;
 	size_t i;
 
-	if (!strcmp(runs_kind(run), "UNSANDBOXED"))
+	if (work_plain(host_string(run, "kind")))
 		return;
 	head(&h->out, "granted");
 	if (!json_is_object(resolved)) {
@@ -380,6 +383,39 @@ static void show_save(struct host *h, const json_t *run)
 	json_decref(work);
 }
 
+/* How the turn went, by what its agent said; the state above is its command's. */
+static void show_agent(struct host *h, const json_t *run)
+{
+	const struct executor *executor = agent_executor_of(run);
+	const json_t *noted = agent_noted(run);
+
+	if (!executor)
+		return;
+	head(&h->out, "agent");
+	field(&h->out, "executor", executor->name);
+	required(&h->out, "turn", host_string(noted, "outcome"));
+	show_error(&h->out, noted);
+	field(&h->out, "session", agent_session_of(run));
+}
+
+static void show_calls(struct host *h, const json_t *run)
+{
+	const json_t *calls = json_object_get(run, "calls"), *one;
+	size_t i;
+
+	if (!json_array_size(calls))
+		return;
+	head(&h->out, "calls of the toolbelt");
+	json_array_foreach(calls, i, one)
+	{
+		char number[32];
+
+		snprintf(number, sizeof(number), "%lld", (long long)json_integer_value(json_object_get(one, "number")));
+		out_printf(&h->out, "  %-*s %-16s %s\n", LABEL - 1, number, host_string(one, "name"),
+		           host_string(one, "outcome"));
+	}
+}
+
 static void show_notes(struct host *h, const json_t *run)
 {
 	const json_t *notes = json_object_get(run, "notes"), *one;
@@ -394,6 +430,8 @@ static void show_notes(struct host *h, const json_t *run)
 void runs_show(struct host *h, const json_t *run)
 {
 	show_outcome(h, run);
+	show_agent(h, run);
+	show_calls(h, run);
 	show_save(h, run);
 	show_confinement(h, run);
 	show_policy(h, run);

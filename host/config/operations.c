@@ -16,9 +16,15 @@ enum {
 	PULL_CREATE,
 	PULL_GET,
 	PULL_UPDATE,
+	RUN_POLICY,
+	WORK_GET,
+	WORK_NOTE,
+	WORK_STATUS,
+	WORKSPACE_SAVED,
 	OPERATIONS,
 	SET_AUTHOR = OPERATIONS,
 	SET_WORKSPACE,
+	SET_WORK,
 	NAMES
 };
 
@@ -31,18 +37,27 @@ const char *const operation_names[] = {
 	[PULL_CREATE] = "github.pull.create",
 	[PULL_GET] = "github.pull.get",
 	[PULL_UPDATE] = "github.pull.update",
+	[RUN_POLICY] = "run.policy",
+	[WORK_GET] = "work.get",
+	[WORK_NOTE] = "work.note",
+	[WORK_STATUS] = "work.status",
+	[WORKSPACE_SAVED] = "workspace.saved",
 	[SET_AUTHOR] = "@github.author",
 	[SET_WORKSPACE] = "@github.workspace",
+	[SET_WORK] = "@work",
 	[NAMES] = NULL,
 };
 
 #define BIT(n) ((operation_set)1 << (n))
+#define WORKS  (BIT(RUN_POLICY) | BIT(WORK_GET) | BIT(WORK_NOTE) | BIT(WORK_STATUS) | BIT(WORKSPACE_SAVED))
 static const operation_set toolsets[] = {
-	/* What an author of a change does: reads the issue, proposes the change, talks about both. */
+	/* What an author of a change does: reads the issue, proposes the change, talks about both, and knows its Work. */
 	[SET_AUTHOR - OPERATIONS] = BIT(CHECK_LIST) | BIT(ISSUE_COMMENT) | BIT(ISSUE_GET) | BIT(PULL_COMMENT) |
-	                            BIT(PULL_CREATE) | BIT(PULL_GET) | BIT(PULL_UPDATE),
+	                            BIT(PULL_CREATE) | BIT(PULL_GET) | BIT(PULL_UPDATE) | WORKS,
 	/* What the workspace itself needs: git signs in by it.  Agents never call it. */
 	[SET_WORKSPACE - OPERATIONS] = BIT(GIT_CREDENTIAL),
+	/* What needs no service: the run's own Work. */
+	[SET_WORK - OPERATIONS] = WORKS,
 };
 
 operation_set operation_expand(const char *name)
@@ -82,7 +97,7 @@ const char *operation_first(operation_set set)
 
 bool operation_needs_connection(operation_set set)
 {
-	return set != 0; /* all there are so far are GitHub's */
+	return (set & ~WORKS) != 0;
 }
 
 const char *operation_toolset(const char *operation)

@@ -53,6 +53,7 @@ static void delivered(struct agent *a, const char *mark)
 			continue;
 		m->delivered = true;
 		a->outcome.delivered |= !m->number;
+		a->outcome.taken |= !m->number;
 		if (m->number &&
 		    oc_work_message(a->h->store, a->work, m->number, "given", "delivered", NULL, NULL, &err) < 0)
 			tell(a, "it can't be recorded that a message was delivered", err);
@@ -100,6 +101,10 @@ static void event(const struct talk_event *e, void *userdata)
 	case TALK_SERVER:
 		if (e->name && !strcmp(e->name, AGENT_TOOLS_NAME) && !e->failed)
 			a->outcome.no_tools = false;
+		break;
+	case TALK_TAKEN:
+		for (size_t i = 0; e->id && i < a->n_marks; i++)
+			a->outcome.taken |= !a->marks[i].number && !strcmp(a->marks[i].mark, e->id);
 		break;
 	case TALK_DELIVERED:
 		delivered(a, e->id);

@@ -20,7 +20,8 @@
 /* How a turn went, as far as its output tells. */
 struct agent_outcome {
 	char session[AGENT_MARK_SIZE];
-	bool delivered;  /* the prompt is known to have arrived */
+	bool taken;      /* the agent began with the prompt */
+	bool delivered;  /* and it is known to have arrived */
 	bool finished;   /* a result, with nothing after it */
 	bool failed;     /* that result says so; why is set */
 	bool no_session; /* what was to be resumed is not there */

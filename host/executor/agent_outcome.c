@@ -43,15 +43,24 @@ static const char *word(struct agent *a, const json_t *record)
 		        "run another turn: its session goes on");
 		return "interrupted";
 	}
+	if (is_state(record, "timeout")) {
+		because(o, "agent_timeout", a->executor->name, "the turn was not done when its time was over",
+		        "give it more, as in --timeout 1h; its session goes on");
+		return "timeout";
+	}
+	if (is_state(record, "stopped")) {
+		because(o, "agent_interrupted", a->executor->name, "the run was stopped before the turn was done",
+		        "run another turn: its session goes on");
+		return "stopped";
+	}
 	if (!is_state(record, "exited"))
-		return is_state(record, "timeout") ? "timeout" : is_state(record, "stopped") ? "stopped" : "lost";
+		return "lost";
 	if (o->failed && o->finished)
 		return "failed";
 	if (o->finished)
 		return "done";
 	because(o, "agent_failed", a->executor->name,
-	        o->delivered ? "it ended without a result" : "it ended before it had read what was asked of it",
-	        FIX_LOGS);
+	        o->taken ? "it ended without a result" : "it ended before it had read what was asked of it", FIX_LOGS);
 	return "no_result";
 }
 
@@ -61,10 +70,10 @@ static json_t *facts(struct agent *a, const json_t *record)
 	const char *is = word(a, record);
 	bool bad = strcmp(is, "done") != 0;
 
-	return json_pack("{s:s, s:s, s:b, s:s?, s:s?, s:s?, s:s?, s:s?}", "executor", a->executor->name, "outcome", is,
-	                 "delivered", o->delivered, "session", *o->session ? o->session : NULL, "reason",
-	                 bad ? o->reason : NULL, "subject", bad ? o->subject : NULL, "message", bad ? o->message : NULL,
-	                 "fix", bad ? o->fix : NULL);
+	return json_pack("{s:s, s:s, s:b, s:b, s:b, s:s?, s:s?, s:s?, s:s?, s:s?}", "executor", a->executor->name,
+	                 "outcome", is, "taken", o->taken, "delivered", o->delivered, "no_session", o->no_session,
+	                 "session", *o->session ? o->session : NULL, "reason", bad ? o->reason : NULL, "subject",
+	                 bad ? o->subject : NULL, "message", bad ? o->message : NULL, "fix", bad ? o->fix : NULL);
 }
 
 static void note(struct agent *a, const json_t *facts)

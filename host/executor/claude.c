@@ -115,7 +115,7 @@ static void arguments(const struct executor_turn *turn, const char *program, str
 	texts_add(&out->argv, "%s", program);
 	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
 		texts_add(&out->argv, "%s", always[i]);
-	if (turn->binding->requires && turn->binding->requires->toolbelt) {
+	if (turn->toolbelt) {
 		texts_add(&out->argv, "--mcp-config");
 		texts_add(&out->argv, "%s/mcp.json", turn->run_dir);
 	}

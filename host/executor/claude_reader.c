@@ -195,6 +195,9 @@ static void of_line(struct reader *r, const char *data, size_t len)
 		of_assistant(r, line);
 	} else if (is(type, "user")) {
 		of_user(r, line);
+	} else if (is(type, "command_lifecycle")) {
+		if (is(text_of(line, "state"), "started"))
+			emit(r, (struct talk_event){ .kind = TALK_TAKEN, .id = text_of(line, "command_uuid") });
 	} else if (is(type, "result")) {
 		of_result(r, line);
 	}

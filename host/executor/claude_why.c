@@ -35,7 +35,8 @@ static char *own_words(const json_t *result)
 
 	if (!text || !*text)
 		text = json_string_value(json_array_get(json_object_get(result, "errors"), 0));
-	if (!text || !*text)
+	/* A note for its makers. */
+	if (!text || !*text || !strncmp(text, "[ede_diagnostic]", 16))
 		text = text_of(result, "terminal_reason");
 	if (!text || !*text)
 		text = "it did not say why";

@@ -32,6 +32,7 @@ struct executor_turn {
 	const char *prompt;  /* the first line of its input */
 	const char *session; /* its session's id */
 	bool resume;         /* which is there already */
+	bool toolbelt;       /* the run gets one: {run}/mcp.json is there */
 };
 struct executor_launch {
 	struct texts argv, env;          /* env: NAME=VALUE, pinned */

@@ -76,6 +76,7 @@ void render_event(struct text *out, const struct talk_event *e, bool ascii)
 			first_line(out, "  ! ", e->why->message, ascii);
 		break;
 	case TALK_STARTED:
+	case TALK_TAKEN:
 	case TALK_DELIVERED:
 		break;
 	}

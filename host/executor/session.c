@@ -46,7 +46,7 @@ static void tell_last(struct host *h, const json_t *run, bool resume)
 
 	if (!outcome || !strcmp(outcome, "done") || !strcmp(outcome, "failed") || !strcmp(outcome, "interrupted"))
 		return;
-	if (!json_is_true(json_object_get(noted, "delivered")))
+	if (!json_is_true(json_object_get(noted, "taken")))
 		say(h, "the last turn ended before the agent had read it", id, ": nothing of it was done");
 	else
 		say(h, "the last turn was cut short", id,

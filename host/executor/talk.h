@@ -16,6 +16,7 @@ enum talk_kind {
 	TALK_TOOL_BAD,  /* text: what a tool answered that failed */
 	TALK_NOTE,      /* text: what goes on meanwhile */
 	TALK_SERVER,    /* name, text: a server of tools, and its state; failed: it isn't there */
+	TALK_TAKEN,     /* id: the mark of a message that it begins with; whether it stays is not known yet */
 	TALK_DELIVERED, /* id: the mark of a message that it has */
 	TALK_TURN,      /* a turn is over: failed, and why */
 	TALK_OTHER,     /* text: a line that is none of its protocol */

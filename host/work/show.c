@@ -113,6 +113,36 @@ static void show_runs(struct host *h, const json_t *work)
 	}
 }
 
+/* What was sent and is not known to have arrived. */
+static void show_messages(struct host *h, const json_t *work)
+{
+	oc_error *err = NULL;
+	char *text = NULL;
+	json_t *list, *one;
+	size_t i;
+
+	if (oc_work_messages(h->store, host_string(work, "id"), &text, &err) < 0) {
+		host_report(h, "its messages can't be read", err);
+		oc_error_free(err);
+		return;
+	}
+	list = host_parse(h, "the messages", text);
+	json_array_foreach(list, i, one) out_printf(&h->out, "  %-11s %lld  %s  %s\n", i ? "" : "messages",
+	                                            (long long)json_integer_value(json_object_get(one, "number")),
+	                                            host_string(one, "state"), host_string(one, "text"));
+	json_decref(list);
+}
+
+/* What its agent said of it, by the toolbelt. */
+static void show_said(struct host *h, const json_t *work)
+{
+	const json_t *data = json_object_get(work, "data"), *notes = json_object_get(data, "notes"), *one;
+	size_t i;
+
+	field(&h->out, "status", host_string(json_object_get(data, "status"), "text"));
+	json_array_foreach(notes, i, one) field(&h->out, i ? "" : "notes", host_string(one, "text"));
+}
+
 void work_show(struct host *h, const json_t *work)
 {
 	const char *scope = host_string(work, "scope"), *binding = host_string(work, "binding");
@@ -138,6 +168,8 @@ void work_show(struct host *h, const json_t *work)
 		field(&h->out, "last save", created);
 		work_save_lines(&h->out, work, save);
 	}
+	show_said(h, work);
+	show_messages(h, work);
 	show_runs(h, work);
 }
 

@@ -41,6 +41,7 @@ struct exec_args;
 int work_perform(struct host *h, json_t **work, oc_request *request, struct exec_args *args, bool wait);
 
 int work_exec(struct host *h, int argc, char **argv);
+int work_send(struct host *h, int argc, char **argv);
 int work_attach(struct host *h, int argc, char **argv);
 
 #endif

@@ -8,14 +8,15 @@
 #include "guard/guard.h"
 #include "guard/mcp.h"
 
-#define HOST_AWAY_MS  60000
-#define RETRY_MS      20
-#define UNREAD_MAX    (8u << 20) /* of answers the guest has not taken */
-#define PROGRESS_MAX  ((int64_t)1 << 53)
+#define HOST_AWAY_MS 60000
+#define RETRY_MS     20
+#define UNREAD_MAX   (8u << 20) /* of answers the guest has not taken */
+#define PROGRESS_MAX ((int64_t)1 << 53)
 
 static const char AWAY[] = "host_away: no host of this run is there to answer; nothing was done. Try again later.";
-static const char UNKNOWN[] = "outcome_unknown: the host went away while it answered this call, so it is unknown whether it was "
-                              "done. It is not repeated: look before you call again.";
+static const char UNKNOWN[] =
+        "outcome_unknown: the host went away while it answered this call, so it is unknown whether it was "
+        "done. It is not repeated: look before you call again.";
 
 static struct oc_guard_client *find_client(struct oc_guard_belt *b, uint32_t id)
 {
@@ -217,7 +218,8 @@ static const char *opened(struct oc_guard *g, uint32_t id)
 			continue;
 		c->guard = g;
 		c->id = id;
-		return oc_mcp_new(b->belt, &ops, c, &c->mcp) < 0 ? "more clients of the toolbelt than fit the memory" : NULL;
+		return oc_mcp_new(b->belt, &ops, c, &c->mcp) < 0 ? "more clients of the toolbelt than fit the memory"
+		                                                 : NULL;
 	}
 	return "more clients of the toolbelt than there may be";
 }

@@ -10,8 +10,8 @@
 #include "guard/run.h"
 #include "store/calls.h"
 
-#define ANSWER_MAX   (1u << 20)
-#define ANSWER_MS    30000
+#define ANSWER_MAX (1u << 20)
+#define ANSWER_MS  30000
 #define UNKNOWN_TEXT                                                                                                   \
 	"outcome_unknown: a host took this call and gave no answer, so it is unknown whether it was done. It is not "  \
 	"repeated: look before you call again."
@@ -134,7 +134,8 @@ int oc_toolcall_reply(oc_toolcall *call, const char *json, oc_error **err)
 		rc = oc_fail(err, OC_EINVAL, 0, "the answer of a call must be a JSON object");
 	if (rc < 0) {
 		/* The agent must not wait for what never comes. */
-		int told = oc_toolcall_fail(call, "no_answer", "the host answered with what is no JSON object", NULL, NULL);
+		int told = oc_toolcall_fail(call, "no_answer", "the host answered with what is no JSON object", NULL,
+		                            NULL);
 
 		return OC_MIN(rc, told);
 	}

@@ -60,9 +60,9 @@ static int local(const char *path, int (*use)(int, const struct sockaddr *, sock
 	if (d < 0)
 		return -errno;
 	n = snprintf(at.sun_path, sizeof(at.sun_path), "/proc/self/fd/%d/%s", d, slash + 1);
-	result = n < 0 || (size_t)n >= sizeof(at.sun_path)                  ? -ENAMETOOLONG
+	result = n < 0 || (size_t)n >= sizeof(at.sun_path)               ? -ENAMETOOLONG
 	         : use(fd, (const struct sockaddr *)&at, sizeof(at)) < 0 ? -errno
-	                                                                    : 0;
+	                                                                 : 0;
 	close(d);
 	return result;
 }
@@ -89,9 +89,9 @@ static int at_address(const char *address, int flags, int (*use)(int, const stru
 	fd = socket(*address == '/' ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
 	if (fd < 0)
 		return -errno;
-	err = *address == '/'                                            ? local(address, use, fd)
+	err = *address == '/'                                         ? local(address, use, fd)
 	      : use(fd, (const struct sockaddr *)&at, sizeof(at)) < 0 ? -errno
-	                                                                 : 0;
+	                                                              : 0;
 	if (err < 0)
 		close(fd);
 	else

@@ -27,8 +27,8 @@ char *oc_plan_toolbelt_at(const struct oc_plan_input *in)
 char *oc_plan_toolbelt_file(const struct oc_plan_input *in, const char *at)
 {
 	oc_cleanup(oc_json_decrefp) json_t *file =
-	        json_pack("{s:{s:{s:s, s:[s, s], s:b}}}", "mcpServers", "open-conduit", "command", in->guest, "args", "mcp",
-	                  at, "alwaysLoad", 1);
+	        json_pack("{s:{s:{s:s, s:[s, s], s:b}}}", "mcpServers", "open-conduit", "command", in->guest, "args",
+	                  "mcp", at, "alwaysLoad", 1);
 
 	return file ? json_dumps(file, JSON_INDENT(2) | JSON_SORT_KEYS) : NULL;
 }
@@ -62,6 +62,7 @@ int oc_plan_toolbelt_check(const json_t *toolbelt, oc_error **err)
 	int rc = oc_json_unpack(toolbelt, "toolbelt", NULL, keys, OC_COUNT(keys), err);
 
 	if (rc >= 0 && strcmp(at, PORT) != 0 && (*at != '/' || !strchr(at + 1, '/')))
-		rc = oc_error_makef(err, OC_EPROTO, 0, NULL, "toolbelt.at", NULL, "toolbelt.at: is no address of a toolbelt");
+		rc = oc_error_makef(err, OC_EPROTO, 0, NULL, "toolbelt.at", NULL,
+		                    "toolbelt.at: is no address of a toolbelt");
 	return rc < 0 ? rc : oc_mcp_belt_check(belt, err);
 }

@@ -5,7 +5,7 @@
 
 #include "plan/plan.h"
 
-#define OC_TOOLBELT_FILE     "mcp.json"             /* of {run}: the MCP configuration, as clients read it */
+#define OC_TOOLBELT_FILE     "mcp.json"              /* of {run}: the MCP configuration, as clients read it */
 #define OC_TOOLBELT_VARIABLE "OPEN_CONDUIT_TOOLBELT" /* the address that `open-conduit-guest mcp` takes */
 
 /* {"at","belt"} of the request, checked; *out new, NULL where the request has none. */

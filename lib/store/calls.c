@@ -6,11 +6,13 @@
 #include "base/time.h"
 #include "store/sql.h"
 
-static int look(oc_store *store, const struct oc_call_key *key, enum oc_call_found *found, char **answer, oc_error **err)
+static int look(oc_store *store, const struct oc_call_key *key, enum oc_call_found *found, char **answer,
+                oc_error **err)
 {
 	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
-	int rc = oc_sql_prepare(store, &st, err, "SELECT answer FROM calls WHERE run = ? AND attempt = ? AND number = ?",
-	                        "sii", key->run, key->attempt, key->number);
+	int rc =
+	        oc_sql_prepare(store, &st, err, "SELECT answer FROM calls WHERE run = ? AND attempt = ? AND number = ?",
+	                       "sii", key->run, key->attempt, key->number);
 	const char *text;
 
 	if (rc == 0)
@@ -32,9 +34,10 @@ int oc_store_call_begin(oc_store *store, const struct oc_call_key *key, const ch
 	*answer = NULL;
 	if (rc < 0)
 		return rc;
-	rc = oc_sql_run(store, err,
-	                "INSERT OR IGNORE INTO calls (run, attempt, number, at_ms, name, arguments) VALUES (?, ?, ?, ?, ?, ?)",
-	                "siiiss", key->run, key->attempt, key->number, oc_wall_ms(), name, arguments);
+	rc = oc_sql_run(
+	        store, err,
+	        "INSERT OR IGNORE INTO calls (run, attempt, number, at_ms, name, arguments) VALUES (?, ?, ?, ?, ?, ?)",
+	        "siiiss", key->run, key->attempt, key->number, oc_wall_ms(), name, arguments);
 	if (rc == 0)
 		rc = look(store, key, found, answer, err);
 	rc = oc_sql_end(store, rc, err);
@@ -49,7 +52,8 @@ int oc_store_call_end(oc_store *store, const struct oc_call_key *key, const char
 	if (rc < 0)
 		return rc;
 	rc = oc_sql_run(store, err,
-	                "UPDATE calls SET outcome = ?, answer = ?, answered_ms = ? WHERE run = ? AND attempt = ? AND number = ? "
+	                "UPDATE calls SET outcome = ?, answer = ?, answered_ms = ? WHERE run = ? AND attempt = ? AND "
+	                "number = ? "
 	                "AND answer IS NULL",
 	                "ssisii", outcome, answer, oc_wall_ms(), key->run, key->attempt, key->number);
 	rc = oc_sql_end(store, rc, err);
@@ -59,7 +63,8 @@ int oc_store_call_end(oc_store *store, const struct oc_call_key *key, const char
 int oc_store_attempts(oc_store *store, const char *run, int64_t *number, oc_error **err)
 {
 	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
-	int rc = oc_sql_prepare(store, &st, err, "SELECT coalesce(max(number), 0) FROM attempts WHERE run = ?", "s", run);
+	int rc = oc_sql_prepare(store, &st, err, "SELECT coalesce(max(number), 0) FROM attempts WHERE run = ?", "s",
+	                        run);
 
 	if (rc == 0)
 		rc = oc_sql_step(store, st, err);
@@ -72,18 +77,21 @@ int oc_store_calls(oc_store *store, const char *run, json_t **list, oc_error **e
 {
 	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
 	oc_cleanup(oc_json_decrefp) json_t *out = json_array();
-	int rc = oc_sql_prepare(store, &st, err,
-	                        "SELECT number, attempt, name, at_ms, outcome FROM calls WHERE run = ? ORDER BY attempt, number "
-	                        "LIMIT 1000",
-	                        "s", run);
+	int rc = oc_sql_prepare(
+	        store, &st, err,
+	        "SELECT number, attempt, name, at_ms, outcome FROM calls WHERE run = ? ORDER BY attempt, number "
+	        "LIMIT 1000",
+	        "s", run);
 
 	while (rc >= 0 && (rc = oc_sql_step(store, st, err)) > 0) {
 		json_t *one = json_object();
 		const char *outcome = oc_sql_text(st, 4);
 
-		if (!oc_json_append(out, one) || !oc_json_set(one, "number", json_integer(sqlite3_column_int64(st, 0))) ||
+		if (!oc_json_append(out, one) ||
+		    !oc_json_set(one, "number", json_integer(sqlite3_column_int64(st, 0))) ||
 		    !oc_json_set(one, "attempt", json_integer(sqlite3_column_int64(st, 1))) ||
-		    !oc_json_set_string(one, "name", oc_sql_text(st, 2)) || !oc_json_set(one, "at", oc_sql_time(st, 3)) ||
+		    !oc_json_set_string(one, "name", oc_sql_text(st, 2)) ||
+		    !oc_json_set(one, "at", oc_sql_time(st, 3)) ||
 		    !oc_json_set_string(one, "outcome", outcome ? outcome : "unknown"))
 			return oc_nomem(err);
 	}

@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/sha256.h"
 #include "base/time.h"
+#include "store/calls.h"
 #include "store/sql.h"
 
 #define LIST_DEFAULT 100
@@ -92,6 +93,14 @@ static int put_attempts(oc_store *store, const char *id, json_t *out, oc_error *
 			return oc_nomem(err);
 	}
 	return rc;
+}
+
+static int put_calls(oc_store *store, const char *id, json_t *out, oc_error **err)
+{
+	json_t *list = NULL;
+	int rc = oc_store_calls(store, id, &list, err);
+
+	return rc < 0 || oc_json_set(out, "calls", list) ? rc : oc_nomem(err);
 }
 
 static int put_events(oc_store *store, const char *id, json_t *out, oc_error **err)
@@ -221,6 +230,8 @@ static int record(oc_store *store, const char *id, json_t *out, oc_error **err)
 		rc = put_plan(store, id, out, err);
 	if (rc == 0)
 		rc = put_attempts(store, id, out, err);
+	if (rc >= 0)
+		rc = put_calls(store, id, out, err);
 	return rc < 0 ? rc : put_events(store, id, out, err);
 }
 

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "toolbelt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NOTHING "{\"type\":\"object\",\"properties\":{},\"additionalProperties\":false}"
+
+static const char INSTRUCTIONS[] = "Operations on the Work that this run belongs to. run.policy tells what this run "
+                                   "may do and what the operator would "
+                                   "have to write to allow more: ask it before you try to go round a refusal.";
+
+static const struct operation {
+	const char *name, *title, *about, *schema;
+	bool changes;
+	toolbelt_fn fn;
+} operations[] = {
+	{ "run.policy", "What this run may do",
+	  "The exact policy this run is confined by. With a question and a subject: would that be allowed, by which "
+	  "rule, and what "
+	  "line of the policy would allow it.",
+	  "{\"type\":\"object\",\"properties\":{\"question\":{\"type\":\"string\",\"enum\":[\"read\",\"write\","
+	  "\"host\",\"socket\"]},"
+	  "\"subject\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":4096}},\"additionalProperties\":false}",
+	  false, toolbelt_run_policy },
+	{ "work.get", "The Work",
+	  "The Work of this run: its key, branch, state, its runs so far, its status and its notes.", NOTHING, false,
+	  toolbelt_work_get },
+	{ "work.note", "Note for the operator",
+	  "Leave a note with the Work. The operator reads it, and so does every later turn.",
+	  "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":4096}},"
+	  "\"required\":["
+	  "\"text\"],\"additionalProperties\":false}",
+	  true, toolbelt_work_note },
+	{ "work.status", "Status of the Work",
+	  "Say in one line where the Work stands. It replaces what was said before.",
+	  "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":200}},"
+	  "\"required\":["
+	  "\"text\"],\"additionalProperties\":false}",
+	  true, toolbelt_work_status },
+	{ "workspace.saved", "What was saved",
+	  "Which commits of this Work are in the operator's checkout by now, under which refs. A run's commits are "
+	  "saved when it "
+	  "ends.",
+	  NOTHING, false, toolbelt_workspace_saved },
+};
+
+static bool granted(const struct config_binding *b, const char *name)
+{
+	for (size_t i = 0; i < b->granted.n; i++)
+		if (!strcmp(b->granted.v[i], name))
+			return true;
+	return false;
+}
+
+bool toolbelt_wanted(const struct config_binding *b, bool executor_hands_out)
+{
+	if (b->requires && b->requires->toolbelt)
+		return true;
+	/* A policy that doesn't grant it is kept: then the run has none. */
+	return executor_hands_out && b->granted.n && (!b->place || strstr(b->place->policy, "{toolbelt}"));
+}
+
+static json_t *tool_json(const struct operation *o)
+{
+	return json_pack("{s:s, s:s, s:s, s:o, s:{s:b, s:b, s:b}}", "name", o->name, "title", o->title, "description",
+	                 o->about, "inputSchema", json_loads(o->schema, 0, NULL), "annotations", "readOnlyHint",
+	                 !o->changes, "destructiveHint", 0, "openWorldHint", 0);
+}
+
+char *toolbelt_request(const struct config_binding *b)
+{
+	json_t *tools = json_array(), *belt;
+	char *text = NULL;
+	bool good = tools != NULL;
+
+	for (size_t i = 0; good && i < sizeof(operations) / sizeof(operations[0]); i++)
+		if (granted(b, operations[i].name))
+			good = json_array_append_new(tools, tool_json(&operations[i])) == 0;
+	belt = json_pack("{s:s, s:o}", "instructions", INSTRUCTIONS, "tools", tools);
+	if (belt && good)
+		text = json_dumps(belt, JSON_COMPACT);
+	json_decref(belt);
+	return text;
+}
+
+json_t *toolbelt_failed(struct toolbelt_refusal *r, oc_error *err)
+{
+	const char *reason = oc_error_reason(err);
+
+	snprintf(r->text, sizeof(r->text), "%s", oc_error_message(err));
+	r->reason = reason && !strcmp(reason, "work_busy") ? "work_busy" : "failed";
+	r->message = r->text;
+	r->fix = NULL;
+	oc_error_free(err);
+	return NULL;
+}
+
+static void tell(const struct toolbelt *t, oc_error *err)
+{
+	out_printf(&t->h->err, "open-conduit: a call of the toolbelt can't be answered: %s\n", oc_error_message(err));
+	oc_error_free(err);
+}
+
+void toolbelt_call(const struct toolbelt *t, oc_toolcall *call)
+{
+	const char *name = oc_toolcall_name(call);
+	struct toolbelt_refusal r = { .reason = "no_such_operation", .message = "this run has no such operation" };
+	json_t *arguments = json_loads(oc_toolcall_arguments(call), 0, NULL), *answer = NULL;
+	oc_error *err = NULL;
+	char *text;
+	int rc;
+
+	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
+		if (!strcmp(operations[i].name, name) && granted(t->binding, name))
+			answer = operations[i].fn(t, arguments, &r);
+	text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
+	rc = text ? oc_toolcall_reply(call, text, &err)
+	          : oc_toolcall_fail(call, r.reason ? r.reason : "failed", r.message, r.fix, &err);
+	if (rc < 0)
+		tell(t, err);
+	free(text);
+	json_decref(answer);
+	json_decref(arguments);
+}
