@@ -59,7 +59,7 @@ struct agent_prompt {
 	char *text; /* whole: messages that waited, then the turn's own prompt */
 	char *line; /* as it is written */
 	int64_t *messages;
-	size_t n_messages;
+	size_t n_messages, n_again; /* again: given to an earlier run, which did not say that it had them */
 };
 
 /* Ready to be driven by exec_run(); the four members of the beginning are set.  Negative: no memory. */

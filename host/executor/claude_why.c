@@ -12,6 +12,8 @@ static const char FIX_SIGN_IN[] = "claude setup-token; open-conduit secret set c
                                   "\"secret_names\": [\"claude-token\"], \"config\": {\"secret_env\": "
                                   "{\"claude-token\": \"CLAUDE_CODE_OAUTH_TOKEN\"}}";
 static const char FIX_LATER[] = "run the turn again later: what it did so far is kept, and its session goes on";
+static const char FIX_PAY[] = "look at the account's plan and billing, then run the turn again: its session goes on";
+static const char FIX_AFRESH[] = "run the turn again: it begins a new session";
 static const char FIX_REACH[] = "check that its API answers, and that network.allow names the host; then run the turn "
                                 "again: its session goes on";
 static const char FIX_AGAIN[] = "read what it printed: open-conduit runs logs; then run the turn again";
@@ -67,7 +69,9 @@ static struct cause of_words(const json_t *result, const char *error, const char
 
 	if (!strcmp(error, "authentication_failed") || has(words, "Not logged in"))
 		return (struct cause){ "agent_sign_in", FIX_SIGN_IN };
-	if (!strcmp(error, "rate_limit") || !strcmp(error, "billing_error"))
+	if (!strcmp(error, "billing_error"))
+		return (struct cause){ "agent_limited", FIX_PAY };
+	if (!strcmp(error, "rate_limit"))
 		return (struct cause){ "agent_limited", FIX_LATER };
 	if (!strcmp(error, "server_error") || (terminal && !strcmp(terminal, "api_error")))
 		return (struct cause){ "agent_unreachable", FIX_REACH };
@@ -85,7 +89,7 @@ char *claude_why(const json_t *result, const char *error, struct talk_why *why, 
 		cause = of_status(json_integer_value(status));
 		snprintf(subject, 40, "HTTP %lld", (long long)json_integer_value(status));
 		if (!strcmp(error, "billing_error"))
-			cause = (struct cause){ "agent_limited", FIX_LATER };
+			cause = (struct cause){ "agent_limited", FIX_PAY };
 	} else {
 		cause = of_words(result, error, words);
 		snprintf(subject, 40, "%.39s", *error ? error : subtype ? subtype : "claude");
@@ -94,5 +98,7 @@ char *claude_why(const json_t *result, const char *error, struct talk_why *why, 
 		cause = (struct cause){ "agent_failed", FIX_TURNS };
 	*why = (struct talk_why){ cause.reason, subject, words ? words : "out of memory", cause.fix,
 		                  has(words, "No conversation found with session ID") };
+	if (why->no_session)
+		why->fix = FIX_AFRESH;
 	return words;
 }

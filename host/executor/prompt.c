@@ -166,6 +166,7 @@ static int put_messages(struct host *h, const char *work_id, struct agent_prompt
 		text_puts(out, p->n_messages ? "\n" : "The operator sent this since your last turn:\n\n");
 		text_puts(out, host_string(one, "text"));
 		text_puts(out, "\n");
+		p->n_again += !strcmp(host_string(one, "state"), "given");
 		p->messages[p->n_messages++] = json_integer_value(json_object_get(one, "number"));
 	}
 	json_decref(list);
@@ -216,6 +217,11 @@ int prompt_give(struct host *h, const struct agent_prompt *p, const char *work_i
 			return rc;
 		}
 	}
+	if (p->n_again)
+		out_printf(&h->err,
+		           "open-conduit: %zu message%s given to an earlier run, which did not say that it had %s: "
+		           "given again\n",
+		           p->n_again, p->n_again > 1 ? "s were" : " was", p->n_again > 1 ? "them" : "it");
 	if (p->n_messages)
 		out_printf(&h->err, "open-conduit: %zu message%s of before go%s in with this turn\n", p->n_messages,
 		           p->n_messages > 1 ? "s" : "", p->n_messages > 1 ? "" : "es");

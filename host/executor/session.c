@@ -81,12 +81,13 @@ int session_choose(struct host *h, const struct executor *executor, const struct
 		out->resume =
 		        id && strlen(id) < sizeof(out->id) &&
 		        same_dir(agent_config_dir_of(run), executor_variable(turn->binding, "CLAUDE_CONFIG_DIR")) &&
-		        executor->has_session(turn, id);
+		        executor->has_session(turn, id) &&
+		        !json_is_true(json_object_get(agent_noted(run), "no_session"));
 		tell_last(h, run, out->resume);
 		if (out->resume) {
 			snprintf(out->id, sizeof(out->id), "%s", id);
 			snprintf(out->last, sizeof(out->last), "%s", host_string(run, "id"));
-		} else if (json_is_true(json_object_get(agent_noted(run), "delivered"))) {
+		} else if (json_is_true(json_object_get(agent_noted(run), "taken"))) {
 			say(h, "the agent kept nothing of its last turn", host_string(run, "id"),
 			    ": this one begins a new session");
 		}
