@@ -109,7 +109,13 @@ def typed(w):
     time.sleep(0.5)
     t.type(b"\x1a")
     ok(t.until(b"Stopped", 20), "^Z stops the job in the run, and not us", t.shown)
-    t.type(b"kill -KILL %1; wait; exit 3\r")
+    t.until(b"$ ")
+    t.type(b"fg\r")
+    t.until(b"sleep 1000\r\n")
+    t.type(b"\x03")
+    t.until(b"^C")
+    t.until(b"$ ")
+    t.type(b"exit 3\r")
     ok(t.wait() == 3 and t.as_before(), "job control goes on there", (t.process.returncode, t.shown))
 
 

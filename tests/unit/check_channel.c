@@ -114,7 +114,7 @@ START_TEST(test_bad_headers)
 		ck_assert_int_eq(first(head), -EPROTO);
 	}
 	for (int type = 0; type < 256; type++) {
-		bool known = (type >= 1 && type <= 14) || (type >= 32 && type <= 38);
+		bool known = (type >= 1 && type <= 18) || (type >= 32 && type <= 38) || (type >= 40 && type <= 42);
 
 		oc_frame_header(head, (enum oc_frame_type)type, 0);
 		ck_assert_int_eq(first(head), known ? 1 : -EPROTO);
