@@ -151,10 +151,30 @@ void oc_belt_hosted(struct oc_guard *g, bool hosted)
 		give_up(g, oc_mono_ms());
 }
 
-static bool keep(struct oc_guard_belt *b, struct oc_belt_call *call, const char *name, const json_t *arguments)
+/* Without the run's secrets: what an agent says goes into records, and on to where others read it.  New, or NULL. */
+static char *arguments_text(const struct oc_guard *g, const json_t *arguments)
 {
+	oc_cleanup(oc_freep) char *text = json_dumps(arguments, JSON_COMPACT);
+	oc_cleanup(oc_json_decrefp) json_t *still = NULL;
+	struct oc_buf out;
+
+	oc_buf_init(&out, OC_JSON_MAX);
+	if (text && oc_redact_text(g->redact, text, strlen(text), &out) == 0)
+		still = json_loads(out.data ? out.data : "", 0, NULL);
+	/* A secret with quotes in it may have taken some of the JSON along. */
+	if (!json_is_object(still)) {
+		oc_buf_free(&out);
+		return NULL;
+	}
+	return oc_buf_steal(&out);
+}
+
+static bool keep(struct oc_guard *g, struct oc_belt_call *call, const char *name, const json_t *arguments)
+{
+	struct oc_guard_belt *b = &g->belt;
+
 	call->name = strdup(name);
-	call->arguments = json_dumps(arguments, JSON_COMPACT);
+	call->arguments = arguments_text(g, arguments);
 	call->bytes = call->name && call->arguments ? strlen(call->arguments) : OC_BELT_CALL_BYTES + 1;
 	if (call->bytes <= OC_BELT_CALL_BYTES - b->bytes) {
 		b->bytes += call->bytes;
@@ -174,9 +194,10 @@ static void called(void *arg, uint64_t ticket, const char *name, const json_t *a
 	for (size_t i = 0; !call && i < OC_BELT_CALLS; i++)
 		if (!g->belt.calls[i].number)
 			call = &g->belt.calls[i];
-	if (!call || !keep(&g->belt, call, name, arguments)) {
+	if (!call || !keep(g, call, name, arguments)) {
 		(void)oc_mcp_fail(c->mcp, ticket,
-		                  g->server.owner ? "too many calls wait for their answers: call again when some came"
+		                  g->server.owner ? "too many calls wait for their answers, or this one can't be kept: "
+		                                    "call again when some came"
 		                                  : AWAY);
 		return;
 	}
