@@ -21,7 +21,7 @@ static void caught(int number)
 	errno = saved;
 }
 
-static void catch(const int *numbers, size_t n)
+static void catch (const int *numbers, size_t n)
 {
 	struct sigaction action = { .sa_handler = caught }, before;
 
@@ -40,7 +40,7 @@ int exec_signals_terminal(void)
 	int wake = exec_signals();
 
 	if (wake >= 0)
-		catch(numbers, sizeof(numbers) / sizeof(numbers[0]));
+		catch (numbers, sizeof(numbers) / sizeof(numbers[0]));
 	return wake;
 }
 
@@ -54,7 +54,7 @@ int exec_signals(void)
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -1;
 	write_end = ends[1];
-	catch(numbers, sizeof(numbers) / sizeof(numbers[0]));
+	catch (numbers, sizeof(numbers) / sizeof(numbers[0]));
 	read_end = ends[0];
 	return read_end;
 }

@@ -15,11 +15,10 @@ static const struct {
 	unsigned short number;
 	bool on; /* by default */
 } TABLE[] = {
-	{ 1, false },    { 5, false },    { 6, false },    { 7, true },     { 9, false },
-	{ 25, true },    { 1000, false }, { 1001, false }, { 1002, false }, { 1003, false },
-	{ 1004, false }, { 1005, false }, { 1006, false }, { 1015, false }, { 1016, false },
-	{ 2004, false }, { 2026, false }, { 2031, false }, { 2048, false }, { 47, false },
-	{ 1047, false }, { 1049, false },
+	{ 1, false },    { 5, false },    { 6, false },    { 7, true },     { 9, false },    { 25, true },
+	{ 1000, false }, { 1001, false }, { 1002, false }, { 1003, false }, { 1004, false }, { 1005, false },
+	{ 1006, false }, { 1015, false }, { 1016, false }, { 2004, false }, { 2026, false }, { 2031, false },
+	{ 2048, false }, { 47, false },   { 1047, false }, { 1049, false },
 };
 #define TABLE_SIZE (sizeof(TABLE) / sizeof(TABLE[0]))
 

@@ -26,7 +26,8 @@ static const struct opt_command COMMAND = {
 	.about = "Open the session of a Work's agent on this terminal.  Nothing confines it.",
 	.more = "Refused for a Work that ran in a process sandbox: on this machine the agent would load the hooks and "
 	        "servers\n"
-	        "that were written into the workspace.  Keys go to the agent, ^C and ^Z too; leave it as it is left.  Its "
+	        "that were written into the workspace.  Keys go to the agent, ^C and ^Z too; leave it as it is left.  "
+	        "Its "
 	        "commits\n"
 	        "are saved as those of any run.\n\n"
 	        "exit status: as of open-conduit exec.\n",
@@ -70,11 +71,12 @@ static bool unconfined(struct attach *a)
 	json_array_foreach(runs, i, run)
 	{
 		if (!work_plain(host_string(run, "kind")))
-			return with_own(a, "attach_sandboxed",
-			                "this Work ran in a process sandbox: on this machine an agent would load the hooks "
-			                "and servers written into its workspace; attach needs a Work in a container.  A "
-			                "command of yours can look at it",
-			                "COMMAND");
+			return with_own(
+			        a, "attach_sandboxed",
+			        "this Work ran in a process sandbox: on this machine an agent would load the hooks "
+			        "and servers written into its workspace; attach needs a Work in a container.  A "
+			        "command of yours can look at it",
+			        "COMMAND");
 	}
 	return true;
 }
@@ -87,13 +89,15 @@ static bool find_executor(struct attach *a)
 	if (!scope || !binding)
 		return with_own(a, NULL, "this Work is of no binding, so it has no agent", "sh");
 	snprintf(name, sizeof(name), "%.290s/%.290s", scope, binding);
-	if (binding_config(a->h, WHAT, &a->config) < 0 || !(a->binding = binding_find(a->h, WHAT, a->config, name, NULL)) ||
+	if (binding_config(a->h, WHAT, &a->config) < 0 ||
+	    !(a->binding = binding_find(a->h, WHAT, a->config, name, NULL)) ||
 	    !(a->executor = executor_find(a->h, a->binding)))
 		return false;
 	if (strcmp(a->binding->kind, "none") != 0)
-		return with_own(a, "attach_sandboxed",
-		                "its binding confines its agent by now: what configures it is where confined agents write",
-		                "sh");
+		return with_own(
+		        a, "attach_sandboxed",
+		        "its binding confines its agent by now: what configures it is where confined agents write",
+		        "sh");
 	if (!a->executor->attach)
 		return with_own(a, NULL, "its executor is a command and no agent: there is no session to open", "sh");
 	return true;

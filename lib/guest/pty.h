@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OC_PTY_FDS  3 /* of poll */
-#define OC_PTY_IN   4096
-#define OC_PTY_OUT  32768
+#define OC_PTY_FDS 3 /* of poll */
+#define OC_PTY_IN  4096
+#define OC_PTY_OUT 32768
 
 struct oc_pty_queue {
 	size_t len, off;

@@ -97,7 +97,8 @@ START_TEST(test_is_a_terminal)
 	}
 	/* The control: without the option they are pipes. */
 	drive_start(&d, &w, 0);
-	drive_orders(&d, 0, (const char *[]){ "/bin/sh", "-c", "test -t 1 || (: >/dev/tty) 2>/dev/null || exit 4", NULL });
+	drive_orders(&d, 0,
+	             (const char *[]){ "/bin/sh", "-c", "test -t 1 || (: >/dev/tty) 2>/dev/null || exit 4", NULL });
 	drive_run(&d);
 	ends_with(&d, "", OC_EXIT_STATUS, 4);
 	world_free(&w);
@@ -225,7 +226,8 @@ START_TEST(test_background)
 	world_init(&w);
 	EACH_OPTION(o)
 	{
-		begin(&d, &w, OPTIONS[o], "(trap '' HUP TERM; echo there; exec sleep 1000) & sleep .3; echo done; exit 5");
+		begin(&d, &w, OPTIONS[o],
+		      "(trap '' HUP TERM; echo there; exec sleep 1000) & sleep .3; echo done; exit 5");
 		ends_with(&d, "there\r\ndone\r\n", OC_EXIT_STATUS, 5);
 	}
 	/* One that let go of its terminal for a while has it still. */
@@ -259,7 +261,8 @@ START_TEST(test_stopped)
 		wait_for(&d, "hung\r\n"); /* perhaps after what its shell says of the sleep */
 		ends_with(&d, "", OC_EXIT_STATUS, 9);
 		begin(&d, &w, OPTIONS[o],
-		      "set -m; trap : TERM HUP; sh -c 'echo ready; exec sleep 1000'; test $? -gt 128 && echo job; exit 8");
+		      "set -m; trap : TERM HUP; sh -c 'echo ready; exec sleep 1000'; test $? -gt 128 && echo job; exit "
+		      "8");
 		wait_for(&d, "ready\r\n");
 		send_signal(&d, SIGTERM);
 		wait_for(&d, "job\r\n");
@@ -334,7 +337,8 @@ START_TEST(test_bad_sizes)
 			ck_assert_uint_eq(d.exit_how, OC_EXIT_SIGNAL);
 		} else {
 			drive_send(&d, OC_FRAME_PREPARE, NULL, 0);
-			ck_assert_msg(drive_until(&d, OC_FRAME_FAILED, OC_FRAME_READY) == OC_FRAME_FAILED, "case %d", kind);
+			ck_assert_msg(drive_until(&d, OC_FRAME_FAILED, OC_FRAME_READY) == OC_FRAME_FAILED, "case %d",
+			              kind);
 		}
 		drive_end(&d);
 	}
@@ -344,8 +348,9 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-	const TTest *const tests[] = { test_is_a_terminal, test_typed,      test_raw,     test_resized, test_interrupted,
-		                       test_last_output,   test_background, test_stopped, test_bounded, test_bad_sizes };
+	const TTest *const tests[] = { test_is_a_terminal, test_typed,       test_raw,        test_resized,
+		                       test_interrupted,   test_last_output, test_background, test_stopped,
+		                       test_bounded,       test_bad_sizes };
 
 	if (argc > 1 && !strcmp(argv[1], "agent"))
 		return guest_agent(argc, argv);
