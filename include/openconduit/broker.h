@@ -75,7 +75,7 @@ typedef struct oc_request {
 } oc_request;
 #define OC_REQUEST_INIT                                                                                                \
 	{                                                                                                              \
-		sizeof(oc_request), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                            \
+		sizeof(oc_request), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                   \
 	}
 
 /** plan: *new*, the callback owns it (oc_plan_free()); exactly one of plan and err is set. */

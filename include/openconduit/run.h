@@ -35,7 +35,7 @@ typedef struct oc_run_ops {
 } oc_run_ops;
 #define OC_RUN_OPS_INIT                                                                                                \
 	{                                                                                                              \
-		sizeof(oc_run_ops), 0, 0, 0, 0, 0, 0, 0                                                                   \
+		sizeof(oc_run_ops), 0, 0, 0, 0, 0, 0, 0                                                                \
 	}
 
 /** Launch a pinned run's guard, or connect to the one that is alive, after checking it against its
