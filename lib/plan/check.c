@@ -159,7 +159,8 @@ static int check_run_files(const json_t *files, json_t *seen, oc_error **err)
 static int check_terminal(const json_t *terminal, oc_error **err)
 {
 	int64_t rows = 0, cols = 0;
-	const struct oc_json_key keys[] = { { "rows", OC_JSON_INT, true, &rows }, { "cols", OC_JSON_INT, true, &cols } };
+	const struct oc_json_key keys[] = { { "rows", OC_JSON_INT, true, &rows },
+		                            { "cols", OC_JSON_INT, true, &cols } };
 	int rc = terminal ? oc_json_unpack(terminal, "command.terminal", NULL, keys, OC_COUNT(keys), err) : 0;
 
 	if (rc < 0 || !terminal)
@@ -175,9 +176,12 @@ static int check_command(const json_t *command, oc_error **err)
 	json_t *argv = NULL, *env = NULL, *secrets = NULL, *inherit = NULL, *files = NULL, *terminal = NULL;
 	const char *cwd = NULL;
 	const struct oc_json_key keys[] = {
-		{ "argv", OC_JSON_STRINGS, true, &argv },       { "cwd", OC_JSON_STRING, true, &cwd },
-		{ "env", OC_JSON_ARRAY, true, &env },           { "secrets", OC_JSON_STRINGS, true, &secrets },
-		{ "inherit", OC_JSON_STRINGS, true, &inherit }, { "files", OC_JSON_ARRAY, false, &files },
+		{ "argv", OC_JSON_STRINGS, true, &argv },
+		{ "cwd", OC_JSON_STRING, true, &cwd },
+		{ "env", OC_JSON_ARRAY, true, &env },
+		{ "secrets", OC_JSON_STRINGS, true, &secrets },
+		{ "inherit", OC_JSON_STRINGS, true, &inherit },
+		{ "files", OC_JSON_ARRAY, false, &files },
 		{ "terminal", OC_JSON_OBJECT, false, &terminal },
 	};
 	int rc = oc_json_unpack(command, "command", NULL, keys, OC_COUNT(keys), err);
@@ -486,15 +490,24 @@ struct members {
 static int unpack(const json_t *plan, struct members *m, oc_error **err)
 {
 	const struct oc_json_key keys[] = {
-		{ "version", OC_JSON_INT, true, &m->version },   { "kind", OC_JSON_STRING, true, &m->kind },
-		{ "run", OC_JSON_STRING, true, &m->run },        { "work", OC_JSON_ANY, true, &m->work },
-		{ "binding", OC_JSON_ANY, true, &m->binding },   { "policy", OC_JSON_OBJECT, true, &m->policy },
-		{ "resolved", OC_JSON_ANY, true, &m->resolved }, { "command", OC_JSON_OBJECT, true, &m->command },
-		{ "launch", OC_JSON_OBJECT, true, &m->launch },  { "guest", OC_JSON_OBJECT, true, &m->guest },
-		{ "probes", OC_JSON_ARRAY, true, &m->probes },   { "provider", OC_JSON_ANY, true, &m->provider },
-		{ "needs", OC_JSON_OBJECT, true, &m->needs },    { "tools", OC_JSON_STRINGS, true, &m->tools },
-		{ "dirs", OC_JSON_OBJECT, true, &m->dirs },      { "limits", OC_JSON_OBJECT, true, &m->limits },
-		{ "notes", OC_JSON_STRINGS, true, NULL },        { "clone", OC_JSON_OBJECT, false, &m->clone },
+		{ "version", OC_JSON_INT, true, &m->version },
+		{ "kind", OC_JSON_STRING, true, &m->kind },
+		{ "run", OC_JSON_STRING, true, &m->run },
+		{ "work", OC_JSON_ANY, true, &m->work },
+		{ "binding", OC_JSON_ANY, true, &m->binding },
+		{ "policy", OC_JSON_OBJECT, true, &m->policy },
+		{ "resolved", OC_JSON_ANY, true, &m->resolved },
+		{ "command", OC_JSON_OBJECT, true, &m->command },
+		{ "launch", OC_JSON_OBJECT, true, &m->launch },
+		{ "guest", OC_JSON_OBJECT, true, &m->guest },
+		{ "probes", OC_JSON_ARRAY, true, &m->probes },
+		{ "provider", OC_JSON_ANY, true, &m->provider },
+		{ "needs", OC_JSON_OBJECT, true, &m->needs },
+		{ "tools", OC_JSON_STRINGS, true, &m->tools },
+		{ "dirs", OC_JSON_OBJECT, true, &m->dirs },
+		{ "limits", OC_JSON_OBJECT, true, &m->limits },
+		{ "notes", OC_JSON_STRINGS, true, NULL },
+		{ "clone", OC_JSON_OBJECT, false, &m->clone },
 		{ "toolbelt", OC_JSON_OBJECT, false, &m->toolbelt },
 	};
 	int64_t version = oc_json_integer(plan, "version", 1);
