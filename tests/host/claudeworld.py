@@ -30,7 +30,7 @@ class Claude(World):
         os.symlink(CLAUDE, self.home + "/bin/claude")
         self.env["PATH"] = self.home + "/bin:" + self.env["PATH"]
         self.env["API_KEY"] = KEY
-        self.stub = Stub(key=KEY)
+        self.stub, self.bindings, self.operations = Stub(key=KEY), None, []
         self.configure(**more)
 
     def make_checkout(self):
@@ -62,9 +62,10 @@ class Claude(World):
         return {"write": ["{workspace}", self.cfg], "network": {"allow": ["127.0.0.1:%d" % self.stub.port]}, **more}
 
     def configure(self, *more):
-        bindings = [self.binding("none"), self.binding("boxed", self.sandbox()), self.binding("all", self.sandbox(unix_sockets="all")), *more]
+        bindings = self.bindings or [self.binding("none"), self.binding("boxed", self.sandbox()), self.binding("all", self.sandbox(unix_sockets="all"))]
+        bindings = bindings + list(more)
         put(self.config + "/config.json", json.dumps({"version": 1, "settings": {}, "connections": [], "scopes": [
-            {"id": "web", "name": "web", "secret_refs": {"key": "env:API_KEY"}, "authorization": {"connections": [], "operations": [], "read_scopes": []},
+            {"id": "web", "name": "web", "secret_refs": {"key": "env:API_KEY"}, "authorization": {"connections": [], "operations": self.operations, "read_scopes": []},
              "extensions": [], "routes": [], "bindings": bindings}]}))
 
     def argv(self, binding, key, prompt, *flags):
