@@ -60,6 +60,33 @@ def test_output():
     check(record["output_bytes"] == 8 and record["lost_bytes"] == 0, record)
 
 
+def test_terminal():
+    size = {"argv": ["/bin/sh", "-c", "stty size; trap 'stty size; exit 4' WINCH; echo ready; while :; do sleep .05; done"],
+            "terminal": {"rows": 24, "cols": 80}}
+    run = sh("", command=size)
+    assert run.start().returncode == 0
+    c = run.connect()
+    c.wait("held")
+    for bad in ({"rows": 0, "cols": 80}, {"rows": 24, "cols": 65536}, {"rows": 24}, {"rows": "x", "cols": 1}):
+        check("error" in c.call("resize", bad), bad)
+    check("result" in c.call("resize", {"rows": 30, "cols": 90}))  # before there is a guest: kept for it
+    c.call("release", {"digest": run.digest, "env": {}, "secrets": {}})
+    c.wait("running")
+    until = time.time() + 20
+    while b"ready\r\n" not in bytes(run.journal.streams[1]) and time.time() < until:
+        run.journal.read()
+        time.sleep(0.02)
+    c.send("resize", {"rows": 41, "cols": 133})
+    record = run.finish(c)
+    check(record["status"] == 4, record)
+    check(bytes(run.journal.streams[1]) == b"30 90\r\nready\r\n41 133\r\n", bytes(run.journal.streams[1]))
+    check(not run.journal.streams[2])
+    run = sh("exit 0")  # the control: one without a terminal has no size
+    c = run.begin()
+    check("error" in c.call("resize", {"rows": 24, "cols": 80}))
+    run.finish(c)
+
+
 def test_environment_and_secrets():
     secret = "canary-%d" % os.getpid()
     run = sh('printf "%s %s" "$TOKEN" "$TERM"; [ -z "$OPEN_CONDUIT_RUN" ]', command={

@@ -246,6 +246,65 @@ START_TEST(test_none)
 }
 END_TEST
 
+static oc_plan *build_kind(const char *kind, const json_t *clone, int rc)
+{
+	static char lines[] = "LINES=7", columns[] = "COLUMNS=7", other[] = "OTHER=7";
+	char *environ[] = { lines, columns, other, NULL };
+	struct oc_plan_input in = { .request = &f.request,
+		                    .kind = kind,
+		                    .run = RUN,
+		                    .clone = clone,
+		                    .guest = "/usr/libexec/guest",
+		                    .guest_digest = FIXTURE_DIGEST,
+		                    .state_dir = f.state,
+		                    .home = f.home,
+		                    .environ = environ };
+	oc_plan *plan = NULL;
+	oc_error *err = NULL;
+
+	ck_assert_int_eq(oc_plan_build(&in, &plan, &err), rc);
+	oc_error_free(err);
+	return plan;
+}
+
+/* A terminal has a size of its own, and a plan of kind attach is one of a Work's and has one. */
+START_TEST(test_terminal)
+{
+	json_t *clone =
+	        json_pack("{s:{s:i, s:i}, s:{s:i, s:i}}", "root", "dev", 1, "ino", 2, "git", "dev", 1, "ino", 3);
+	const json_t *terminal;
+	oc_plan *plan;
+
+	fixture_open(&f);
+	plan = build_kind("none", NULL, 0);
+	ck_assert_ptr_null(json_object_get(command(plan), "terminal"));
+	ck_assert_ptr_null(variable(plan, "LINES")); /* the control: it is the host's */
+	oc_plan_free(plan);
+	ck_assert_ptr_null(build_kind("attach", NULL, OC_EPROTO));
+	f.request.rows = 65535;
+	f.request.cols = 1;
+	plan = build_kind("none", NULL, 0);
+	terminal = json_object_get(command(plan), "terminal");
+	ck_assert_int_eq(oc_json_integer(terminal, "rows", 0), 65535);
+	ck_assert_int_eq(oc_json_integer(terminal, "cols", 0), 1);
+	ck_assert_str_eq(variable(plan, "LINES"), "(absent)");
+	ck_assert_str_eq(variable(plan, "COLUMNS"), "(absent)");
+	ck_assert_ptr_null(variable(plan, "OTHER"));
+	oc_plan_free(plan);
+	ck_assert_ptr_null(build_kind("attach", NULL, OC_EPROTO));
+	f.request.work = "a-work";
+	plan = build_kind("attach", clone, 0);
+	ck_assert_str_eq(oc_plan_kind(plan), "attach");
+	ck_assert(json_is_false(json_object_get(json_object_get(plan->json, "guest"), "confined")));
+	oc_plan_free(plan);
+	f.request.rows = f.request.cols = 0;
+	ck_assert_ptr_null(build_kind("attach", clone, OC_EPROTO));
+	f.request.work = NULL;
+	json_decref(clone);
+	fixture_close(&f);
+}
+END_TEST
+
 struct refused {
 	const char *env[3], *secrets[3], *argv0;
 	int code;
@@ -450,6 +509,6 @@ START_TEST(test_cost)
 }
 END_TEST
 
-SUITE_MAIN("plan", test_build, test_probes, test_toolbelt, test_many_sockets, test_kinds, test_none,
+SUITE_MAIN("plan", test_build, test_probes, test_toolbelt, test_many_sockets, test_kinds, test_none, test_terminal,
            test_command_refused, test_denied_command, test_bad_reply, test_diff, test_no_memory, test_pin_no_memory,
            test_cost)

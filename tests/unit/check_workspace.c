@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "alloc_fail.h"
+#include "loop/context.h"
 #include "workspace_world.h"
 
 #define OID "0123456789012345678901234567890123456789"
@@ -440,6 +441,105 @@ static int without_memory(void *userdata)
 	return rc;
 }
 
+/* It plans, so it reads the guest; nothing is executed. */
+static oc_broker *plain_broker(void)
+{
+	oc_broker *broker = NULL;
+
+	free(f.ctx->libexec_dir);
+	f.ctx->libexec_dir = strdup(f.dir);
+	say(f.dir, "open-conduit-guest", "");
+	OK(oc_unsandboxed_broker_new(store, NULL, &broker, &err));
+	return broker;
+}
+
+static void on_plan(oc_plan *plan, const oc_error *err, void *userdata)
+{
+	struct answer *a = userdata;
+
+	a->count++;
+	a->code = err ? oc_error_code(err) : 0;
+	snprintf(a->reason, sizeof(a->reason), "%s", err && oc_error_reason(err) ? oc_error_reason(err) : "");
+	snprintf(a->message, sizeof(a->message), "%s", err ? oc_error_message(err) : oc_plan_kind(plan));
+	oc_plan_free(plan);
+}
+
+static void plan_attach(oc_broker *broker, const char *id, const char *reason)
+{
+	oc_request request = OC_REQUEST_INIT;
+	struct answer a = { 0 };
+	char path[600];
+
+	snprintf(path, sizeof(path), "%s/works/%s/workspace", f.state, id);
+	request.work = id;
+	request.workspace = path;
+	request.argv = (const char *const[]){ "/bin/sh", NULL };
+	request.rows = 24;
+	request.cols = 80;
+	request.attach = 1;
+	OK(oc_broker_plan(broker, &request, on_plan, &a, &err));
+	wait_for(&a);
+	ck_assert_msg(!strcmp(a.reason, reason), "%s: %s", a.reason, a.message);
+	if (!*reason)
+		ck_assert_str_eq(a.message, "attach");
+}
+
+/* Which Works may be attached to is told by their runs: not one that was confined, however long ago and however it went. */
+PROVIDED(attachable)
+{
+	static const char *const kinds[] = { "sandbox", "container", "machine", "anything" };
+	oc_broker *broker;
+	const char *id;
+	char run[16];
+
+	broker = plain_broker();
+	id = made("plain");
+	a_run("runaaaaaaaaa", id, "exited");
+	a_run_of("attach", "runbbbbbbbbb", id, "exited");
+	plan_attach(broker, id, "");
+	OK(oc_store_work_plain(store, id, &err));
+	for (size_t i = 0; i < OC_COUNT(kinds); i++) {
+		oc_error *error = NULL;
+
+		snprintf(run, sizeof(run), "run%zuzzzzzzz", i);
+		id = made(kinds[i]);
+		a_run_of(kinds[i], run, id, "failed");
+		ck_assert_int_eq(oc_store_work_plain(store, id, &error), OC_EREFUSED);
+		ck_assert_str_eq(oc_error_reason(error), "attach_sandboxed");
+		ck_assert_ptr_nonnull(strstr(oc_error_message(error), run));
+		oc_error_free(error);
+		plan_attach(broker, id, "attach_sandboxed");
+	}
+	oc_broker_free(broker);
+}
+
+/* What an attach is not: half a terminal, without a Work, in a sandbox. */
+CASE(bad_attach)
+{
+	const oc_request good = { .size = sizeof(good),
+		                  .work = "a-work",
+		                  .workspace = "/",
+		                  .rows = 24,
+		                  .cols = 80,
+		                  .attach = 1,
+		                  .argv = (const char *const[]){ "/bin/sh", NULL } };
+	oc_request bad[] = { good, good, good, good };
+	oc_broker *broker;
+
+	bad[0].rows = 0;
+	bad[1].cols = 0;
+	bad[2].rows = bad[2].cols = 0;
+	bad[3].work = NULL;
+	broker = plain_broker();
+	for (size_t i = 0; i < OC_COUNT(bad); i++) {
+		oc_error *error = NULL;
+
+		ck_assert_int_eq(oc_broker_plan(broker, &bad[i], on_plan, NULL, &error), OC_EINVAL);
+		oc_error_free(error);
+	}
+	oc_broker_free(broker);
+}
+
 CASE(no_memory)
 {
 	unsigned n = 0;
@@ -450,4 +550,4 @@ CASE(no_memory)
 }
 
 SUITE_MAIN("workspace", names, options, creation, saving, removal, unrecorded, locks, gone_by_hand, restored, dropped,
-           no_memory)
+           attachable, bad_attach, no_memory)

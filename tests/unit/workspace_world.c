@@ -158,7 +158,12 @@ const char *made(const char *key)
 /* A run of the Work that ended, as the store would have it. */
 void a_run(const char *id, const char *work, const char *state)
 {
-	json_t *head = json_pack("{s:s, s:s, s:s, s:[s]}", "kind", "none", "work", work, "binding", "web/agent",
+	a_run_of("none", id, work, state);
+}
+
+void a_run_of(const char *kind, const char *id, const char *work, const char *state)
+{
+	json_t *head = json_pack("{s:s, s:s, s:s, s:[s]}", "kind", kind, "work", work, "binding", "web/agent",
 	                         "command", "true");
 	oc_plan *plan = fixture_plan_none(&f, id);
 

@@ -37,6 +37,7 @@ void good(enum step step, const char *id);
 void bad(enum step step, const char *id, const char *reason, const char *words);
 const char *made(const char *key);
 void a_run(const char *id, const char *work, const char *state);
+void a_run_of(const char *kind, const char *id, const char *work, const char *state);
 
 /* Each in a state of its own; those that start the provider only where a child can be watched. */
 #define MAKE_CASE(name, can)                                                                                           \
