@@ -113,24 +113,36 @@ static int say_error(const char *word, GError *error)
 	return -1;
 }
 
-/* Is there a bus, and behind it a service, started where it can be? */
+static GVariant *ask_bus(GDBusConnection *bus, const char *method, GVariant *arguments, GError **error)
+{
+	return g_dbus_connection_call_sync(bus, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus",
+	                                   method, arguments, NULL, G_DBUS_CALL_FLAGS_NONE, -1, NULL, error);
+}
+
+/* Is there a bus, and behind it a service?  One that runs need not be one that the bus could start. */
 static int reach(void)
 {
 	GError *error = NULL;
 	GDBusConnection *bus = g_bus_get_sync(G_BUS_TYPE_SESSION, NULL, &error);
 	GVariant *answer;
+	gboolean runs = FALSE;
 
 	if (!bus)
 		return say_error("no_bus", error);
 	g_dbus_connection_set_exit_on_close(bus, FALSE);
-	answer = g_dbus_connection_call_sync(
-	        bus, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "StartServiceByName",
-	        g_variant_new("(su)", SERVICE, 0), NULL, G_DBUS_CALL_FLAGS_NONE, -1, NULL, &error);
+	answer = ask_bus(bus, "NameHasOwner", g_variant_new("(s)", SERVICE), NULL);
+	if (answer) {
+		g_variant_get(answer, "(b)", &runs);
+		g_variant_unref(answer);
+	}
+	if (!runs) {
+		answer = ask_bus(bus, "StartServiceByName", g_variant_new("(su)", SERVICE, 0), &error);
+		runs = answer != NULL;
+		if (answer)
+			g_variant_unref(answer);
+	}
 	g_object_unref(bus);
-	if (!answer)
-		return say_error("no_service", error);
-	g_variant_unref(answer);
-	return 0;
+	return runs ? 0 : say_error("no_service", error);
 }
 
 static int unlocked(struct keyring *k)
