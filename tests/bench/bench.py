@@ -113,6 +113,17 @@ def adopting(w):
         figure("resident memory of a guard", out["guard_rss_kb"][0] / 1024, 2.5, "MB", "the largest of %d" % n)
 
 
+def toolbelt(w):
+    """Of sequential calls, from a client inside srt to the host's callback and back."""
+    script = w.ws + "/client.py"
+    shutil.copy(os.path.join(os.path.dirname(os.path.abspath(__file__)), "belt_client.py"), script)
+    out, err = api("belt", w.root + "/belt-state", w.ws, script,
+                   json.dumps({"write": ["{workspace}"], "network": {"allow": []}, "sockets": ["{toolbelt}"]}))
+    if ok(out.get("calls", [0])[0] == 500, "500 calls of the toolbelt are answered", err):
+        figure("a call of the toolbelt and its answer", out["call_ms"][0], 1.0, "ms", "median of 500; the smallest %.2f; a ping %.2f"
+               % (out["call_ms"][1], out["ping_ms"][0]))
+
+
 def hard_links(w):
     tree = w.root + "/many"
     os.mkdir(tree)
@@ -148,6 +159,7 @@ def main():
     exec_against_bare(w)
     planning(w)
     adopting(w)
+    toolbelt(w)
     hard_links(w)
     shared_objects()
     w.close()

@@ -4,6 +4,7 @@
  *   bench_api plan STATE WORKSPACE COUNT POLICY   ms of plan, plan + pin, preflight, and launch to "held"
  *   bench_api machine                             ms of an empty process, to judge the machine by
  *   bench_api adopt STATE WORKSPACE COUNT         COUNT live guards of kind none, adopted; their memory
+ *   bench_api belt STATE WORKSPACE SCRIPT POLICY  what SCRIPT, a client of the toolbelt in the sandbox, prints
  *
  * Prints `name value` lines; OPEN_CONDUIT_LIBEXEC names the programs' directory. */
 #include <openconduit/openconduit.h>
@@ -308,6 +309,51 @@ static int bench_adopt(char **argv)
 	return 0;
 }
 
+static void answer(oc_run *run, oc_toolcall *call, void *userdata)
+{
+	oc_error *err = NULL;
+
+	(void)run;
+	(void)userdata;
+	must(oc_toolcall_reply(call, "{\"said\":\"hi\"}", &err), &err, "reply");
+}
+
+static void copy_output(oc_run *run, int stream, uint64_t next, const void *data, size_t len, void *userdata)
+{
+	(void)userdata;
+	if (data)
+		fwrite(data, 1, len, stream == 2 ? stderr : stdout);
+	if (oc_run_ack(run, next, NULL) < 0)
+		exit(1);
+}
+
+static int bench_belt(char **argv)
+{
+	const char *command[] = { "/usr/bin/python3", argv[4], NULL };
+	oc_request request = OC_REQUEST_INIT;
+	oc_run_ops ops = OC_RUN_OPS_INIT;
+	oc_broker *broker = NULL;
+	oc_run *run = NULL;
+	oc_error *err = NULL;
+
+	open_store(argv[2]);
+	must(oc_sandbox_broker_new(store, NULL, &broker, &err), &err, "broker");
+	ops.call = answer;
+	ops.output = copy_output;
+	ops.ended = on_ended;
+	ops.failed = on_failed;
+	request.workspace = argv[3];
+	request.policy = argv[5];
+	request.argv = command;
+	request.toolbelt =
+	        "{\"tools\":[{\"name\":\"say\",\"description\":\"says it\",\"inputSchema\":{\"type\":\"object\"}}]}";
+	must(oc_broker_start(broker, &request, &ops, NULL, &run, &err), &err, "start");
+	wait_for(1);
+	oc_run_free(run);
+	oc_broker_free(broker);
+	return 0;
+}
+
 /* How fast the machine is at the moment: what starting an empty process and waiting for it takes. */
 static int bench_machine(void)
 {
@@ -335,6 +381,9 @@ int main(int argc, char **argv)
 		return bench_plan(argv);
 	if (argc == 5 && !strcmp(argv[1], "adopt"))
 		return bench_adopt(argv);
-	fprintf(stderr, "usage: bench_api machine | plan STATE WORKSPACE COUNT POLICY | adopt STATE WORKSPACE COUNT\n");
+	if (argc == 6 && !strcmp(argv[1], "belt"))
+		return bench_belt(argv);
+	fprintf(stderr, "usage: bench_api machine | plan STATE WORKSPACE COUNT POLICY | adopt STATE WORKSPACE COUNT | "
+	                "belt STATE WORKSPACE SCRIPT POLICY\n");
 	return 2;
 }
