@@ -36,6 +36,7 @@ struct oc_redact_stream {
 	const struct oc_redact *r;
 	unsigned char *held;
 	size_t held_len;
+	size_t shown;       /* of what is held, from its beginning: out already */
 	struct span *spans; /* in order, apart from each other */
 	size_t n_spans;
 	size_t state[]; /* of each pattern */
@@ -281,7 +282,7 @@ static void decide(struct emission *e, size_t limit)
 		if (one->pattern)
 			e->fn(one->pattern->label, strlen(one->pattern->label), e->userdata);
 		one->pattern = NULL;
-		e->done = OC_MIN(one->to, limit);
+		e->done = OC_MAX(e->done, OC_MIN(one->to, limit));
 		if (one->to > limit) {
 			one->from = limit;
 			break;
@@ -302,6 +303,7 @@ static void hold(struct emission *e, size_t limit, size_t total)
 	if (total > limit + old)
 		memcpy(s->held + old, e->data + (limit + old - s->held_len), total - limit - old);
 	s->held_len = total - limit;
+	s->shown = e->done - limit;
 	for (i = 0; i < s->n_spans; i++) {
 		s->spans[i].from -= limit;
 		s->spans[i].to -= limit;
@@ -310,7 +312,7 @@ static void hold(struct emission *e, size_t limit, size_t total)
 
 void oc_redact_feed(struct oc_redact_stream *s, const void *data, size_t len, oc_redact_fn fn, void *userdata)
 {
-	struct emission e = { s, data, 0, fn, userdata };
+	struct emission e = { s, data, s->shown, fn, userdata };
 	size_t at, limit = 0, i;
 
 	if (!len)
@@ -329,13 +331,22 @@ void oc_redact_feed(struct oc_redact_stream *s, const void *data, size_t len, oc
 	hold(&e, limit, s->held_len + len);
 }
 
+void oc_redact_idle(struct oc_redact_stream *s, oc_redact_fn fn, void *userdata)
+{
+	/* A span that waits is a value already. */
+	if (s->n_spans || s->held_len > OC_REDACT_SHOWN || s->shown == s->held_len)
+		return;
+	fn(s->held + s->shown, s->held_len - s->shown, userdata);
+	s->shown = s->held_len;
+}
+
 void oc_redact_end(struct oc_redact_stream *s, oc_redact_fn fn, void *userdata)
 {
-	struct emission e = { s, NULL, 0, fn, userdata };
+	struct emission e = { s, NULL, s->shown, fn, userdata };
 
 	decide(&e, s->held_len);
 	plain(&e, s->held_len);
-	s->held_len = s->n_spans = 0;
+	s->held_len = s->shown = s->n_spans = 0;
 	memset(s->state, 0, s->r->n * sizeof(s->state[0]));
 }
 

@@ -8,7 +8,8 @@
 #include "base/error.h"
 #include "guard/values.h"
 
-#define OC_REDACT_MIN 8u /* a shorter value is in too much that is none */
+#define OC_REDACT_MIN   8u /* a shorter value is in too much that is none */
+#define OC_REDACT_SHOWN 3u
 
 struct oc_redact;
 struct oc_redact_stream;
@@ -24,6 +25,9 @@ int oc_redact_stream_new(const struct oc_redact *r, struct oc_redact_stream **ou
 void oc_redact_stream_free(struct oc_redact_stream *s);
 /* What may go on goes to fn; what may be the beginning of a value stays until it is known to be one or not. */
 void oc_redact_feed(struct oc_redact_stream *s, const void *data, size_t len, oc_redact_fn fn, void *userdata);
+/* Nothing has come for a while, and a person waits: a few bytes that may be the beginning of a value go on, as long as they
+ * are less than tells anything of it (OC_REDACT_SHOWN).  If they are one after all, its name follows them. */
+void oc_redact_idle(struct oc_redact_stream *s, oc_redact_fn fn, void *userdata);
 /* No more is coming: what is held goes too.  The stream may be used again. */
 void oc_redact_end(struct oc_redact_stream *s, oc_redact_fn fn, void *userdata);
 

@@ -12,6 +12,7 @@
 #include "wire/conn.h"
 
 #define READ_SIZE 65536u
+#define IDLE_MS   30
 
 void oc_streams_init(struct oc_streams *s)
 {
@@ -85,8 +86,20 @@ static void on_output(int fd, unsigned events, void *userdata)
 
 	(void)events;
 	oc_server_output(&g->server);
+	if (g->streams.idle)
+		oc_source_set_timer(g->streams.idle, IDLE_MS);
 	if (!more)
 		oc_ending_output_closed(g);
+}
+
+static void on_idle(void *userdata)
+{
+	struct oc_guard *g = userdata;
+	struct recording to = { &g->journal, 1 };
+
+	if (g->streams.redact[0])
+		oc_redact_idle(g->streams.redact[0], record, &to);
+	oc_server_output(&g->server);
 }
 
 void oc_streams_drain(struct oc_guard *g)
@@ -183,6 +196,8 @@ int oc_streams_open(struct oc_guard *g, oc_error **err)
 
 	for (i = 0; rc >= 0 && g->redact && i < 2; i++)
 		rc = oc_redact_stream_new(g->redact, &s->redact[i], err);
+	if (rc >= 0 && g->redact && g->rows)
+		rc = oc_loop_add_timer(g->loop, -1, on_idle, g, &s->idle, err);
 	for (i = 0; rc >= 0 && i < 2; i++)
 		rc = oc_loop_add_fd(g->loop, s->out[i], OC_READ, on_output, g, &s->out_source[i], err);
 	if (rc >= 0)
@@ -265,6 +280,7 @@ void oc_streams_close(struct oc_guard *g)
 	struct oc_streams *s = &g->streams;
 	int i;
 
+	oc_source_free(oc_steal(s->idle));
 	for (i = 0; i < 2; i++) {
 		oc_source_free(s->out_source[i]);
 		s->out_source[i] = NULL;

@@ -15,6 +15,7 @@ struct oc_streams {
 	int in, out[2], agent[3]; /* agent: the ends that go to the guest */
 	struct oc_source *in_source, *out_source[2];
 	struct oc_redact_stream *redact[2]; /* NULL: the run has no secret to look for */
+	struct oc_source *idle; /* of a terminal: what was held back of its output is waited for by a person */
 	struct oc_buf queue;
 	uint64_t accepted, end; /* end: offset of the end of input, or UINT64_MAX */
 	bool in_closed;         /* nobody reads: what comes is accepted and dropped */

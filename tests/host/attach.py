@@ -230,6 +230,9 @@ def attach(w):
     line = t.seen.decode()
     ok(good and "TURNS 1 TTY True KEY given ARGS --setting-sources user --strict-mcp-config --resume CWD " + work["workspace"] in line,
        "attach opens the session, with the binding's secret, in the workspace", line + str(t.shown))
+    t.type(b"can")
+    ok(t.until(b"can", 10), "what is typed is seen at once, though a secret begins so", t.shown)
+    t.type(b"\x15")
     t.type(b"echo $OF_BINDING $OPEN_CONDUIT_WORK; stty size\r")
     ok(t.until(b"yes m\r\n30 100\r\n"), "with the Work's environment and our size", t.shown)
     p = w.oc("run", "web/mind", "--work", "m", "--no-wait", "--input", json.dumps({"prompt": "meanwhile"}), env={"MY_TOKEN": "canary-of-a-key"})

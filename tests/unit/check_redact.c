@@ -279,6 +279,51 @@ START_TEST(test_nothing_waits)
 }
 END_TEST
 
+/* At a terminal what was typed is seen soon, a little of a value too; what follows is judged as if nothing had been let go. */
+START_TEST(test_idle)
+{
+	static const char *const entries[] = { "S=secret-value", "T=token-1234" };
+	struct oc_redact *r = make(entries, 2);
+	struct oc_redact_stream *s = NULL;
+	char got[256];
+	struct sink sink = { got, 0 };
+
+	ck_assert_int_eq(oc_redact_stream_new(r, &s, NULL), 0);
+	oc_redact_idle(s, into, &sink);
+	oc_redact_feed(s, "$ s", 3, into, &sink);
+	same(&sink, "$ ", 2); /* the control: it waits */
+	oc_redact_idle(s, into, &sink);
+	oc_redact_idle(s, into, &sink);
+	same(&sink, "$ s", 3);
+	oc_redact_feed(s, "e", 1, into, &sink);
+	oc_redact_idle(s, into, &sink);
+	oc_redact_feed(s, "cr", 2, into, &sink);
+	oc_redact_idle(s, into, &sink);
+	same(&sink, "$ se", 4); /* more than a little waits */
+	oc_redact_feed(s, "et-value!", 9, into, &sink);
+	same(&sink, "$ se[secret S]!", 15);
+	sink.len = 0;
+	oc_redact_feed(s, "tok", 3, into, &sink);
+	oc_redact_idle(s, into, &sink);
+	oc_redact_feed(s, "tokens", 6, into, &sink);
+	oc_redact_idle(s, into, &sink);
+	same(&sink, "toktokens", 9);
+	sink.len = 0;
+	oc_redact_feed(s, "e", 1, into, &sink);
+	oc_redact_end(s, into, &sink);
+	same(&sink, "e", 1);
+	sink.len = 0;
+	oc_redact_feed(s, "sec", 3, into, &sink);
+	oc_redact_idle(s, into, &sink);
+	oc_redact_end(s, into, &sink);
+	oc_redact_feed(s, "ret-value", 9, into, &sink);
+	oc_redact_end(s, into, &sink);
+	same(&sink, "secret-value", 12); /* after an end nothing of before counts */
+	oc_redact_stream_free(s);
+	oc_redact_free(r);
+}
+END_TEST
+
 static int all_of_it(void *userdata)
 {
 	struct oc_values *v = userdata;
@@ -315,4 +360,4 @@ START_TEST(test_memory)
 }
 END_TEST
 
-SUITE_MAIN("redact", test_cuts, test_random, test_long, test_forms, test_nothing_waits, test_memory)
+SUITE_MAIN("redact", test_cuts, test_random, test_long, test_forms, test_nothing_waits, test_idle, test_memory)
