@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "alloc_fail.h"
+#include "guard/run.h"
 #include "loop/context.h"
 #include "workspace_world.h"
 
@@ -453,6 +454,8 @@ static oc_broker *plain_broker(void)
 	return broker;
 }
 
+static oc_plan *planned; /* the last one that was made */
+
 static void on_plan(oc_plan *plan, const oc_error *err, void *userdata)
 {
 	struct answer *a = userdata;
@@ -461,7 +464,8 @@ static void on_plan(oc_plan *plan, const oc_error *err, void *userdata)
 	a->code = err ? oc_error_code(err) : 0;
 	snprintf(a->reason, sizeof(a->reason), "%s", err && oc_error_reason(err) ? oc_error_reason(err) : "");
 	snprintf(a->message, sizeof(a->message), "%s", err ? oc_error_message(err) : oc_plan_kind(plan));
-	oc_plan_free(plan);
+	oc_plan_free(planned);
+	planned = plan;
 }
 
 static void plan_attach(oc_broker *broker, const char *id, const char *reason)
@@ -482,6 +486,41 @@ static void plan_attach(oc_broker *broker, const char *id, const char *reason)
 	ck_assert_msg(!strcmp(a.reason, reason), "%s: %s", a.reason, a.message);
 	if (!*reason)
 		ck_assert_str_eq(a.message, "attach");
+}
+
+/* The last step before the command: with no guard there it can go no further than to ask for one. */
+static int release(const char *id)
+{
+	oc_error *error = NULL;
+	oc_run *run = NULL;
+	int rc;
+
+	OK(oc_run_new(store, id, NULL, NULL, &run, &err));
+	OK(oc_plan_load(oc_plan_json(planned), strlen(oc_plan_json(planned)), &run->plan, &err));
+	memcpy(run->digest, oc_plan_digest(planned), strlen(oc_plan_digest(planned)) + 1);
+	rc = oc_run_release(run, run->digest, &error);
+	if (rc == OC_EREFUSED)
+		ck_assert_str_eq(oc_error_reason(error), "attach_sandboxed");
+	oc_error_free(error);
+	oc_run_free(run);
+	return rc;
+}
+
+/* A run that was confined came between the plan and the Work's lock. */
+PROVIDED(attach_released)
+{
+	oc_broker *broker = plain_broker();
+	const char *id = made("plain");
+	char run[OC_RUN_ID_SIZE];
+
+	plan_attach(broker, id, "");
+	snprintf(run, sizeof(run), "%s", oc_plan_run(planned));
+	OK(oc_plan_pin(planned, store, &err));
+	ck_assert_int_eq(release(run), OC_ECLOSED); /* the control */
+	a_run_of("sandbox", "runaaaaaaaaa", id, "exited");
+	ck_assert_int_eq(release(run), OC_EREFUSED);
+	oc_plan_free(oc_steal(planned));
+	oc_broker_free(broker);
 }
 
 /* Which Works may be attached to is told by their runs: not one that was confined, however long ago and however it went. */
@@ -510,6 +549,7 @@ PROVIDED(attachable)
 		oc_error_free(error);
 		plan_attach(broker, id, "attach_sandboxed");
 	}
+	oc_plan_free(oc_steal(planned));
 	oc_broker_free(broker);
 }
 
@@ -550,4 +590,4 @@ CASE(no_memory)
 }
 
 SUITE_MAIN("workspace", names, options, creation, saving, removal, unrecorded, locks, gone_by_hand, restored, dropped,
-           attachable, bad_attach, no_memory)
+           attachable, attach_released, bad_attach, no_memory)
