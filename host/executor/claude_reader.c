@@ -90,15 +90,17 @@ static void of_system(struct reader *r, const json_t *line)
 static char *summary(const json_t *input)
 {
 	static const char *const telling[] = { "command", "file_path", "path", "pattern", "url", "description" };
+	const char *tells = NULL;
 	char *text = NULL;
 
-	for (size_t i = 0; !text && i < sizeof(telling) / sizeof(telling[0]); i++)
-		if (text_of(input, telling[i]))
-			text = strdup(text_of(input, telling[i]));
-	if (!text && json_object_size(input))
+	for (size_t i = 0; !tells && i < sizeof(telling) / sizeof(telling[0]); i++)
+		tells = text_of(input, telling[i]);
+	if (tells)
+		text = strdup(tells);
+	else if (json_object_size(input))
 		text = json_dumps(input, JSON_COMPACT);
 	if (text && strlen(text) > SUMMARY_MAX) {
-		size_t n = text_valid(text, SUMMARY_MAX);
+		size_t n = text_valid(text, SUMMARY_MAX - 3); /* the dots take the place of what is there */
 
 		memcpy(text + n, "...", 4);
 	}
