@@ -71,7 +71,7 @@ bool oc_mcp_at_least(const struct oc_mcp *m,
 /* mcp_text.c: JSON as text. */
 /* The text with each number that base/json.h doesn't take written as a text that nothing takes; ENOTFOUND: there is none. */
 int oc_mcp_soften(const char *text, size_t len, struct oc_buf *out);
-void oc_mcp_put_text(struct oc_buf *out, const char *text, int *rc); /* quoted; made printable */
+void oc_mcp_put_text(struct oc_buf *out, const char *text, int *rc); /* quoted; what is not UTF-8 in it is escaped */
 void oc_mcp_put_json(struct oc_buf *out, const json_t *json, int *rc);
 void oc_mcp_put(struct oc_buf *out, const char *text, int *rc);
 void oc_mcp_put_number(struct oc_buf *out, struct oc_mcp_number n, int *rc);

@@ -93,15 +93,18 @@ void oc_mcp_put_json(struct oc_buf *out, const json_t *json, int *rc)
 		*rc = oc_json_canonical(json, out, NULL);
 }
 
+/* As it is: a text may be JSON, or hold a character that only a terminal minds. */
 void oc_mcp_put_text(struct oc_buf *out, const char *text, int *rc)
 {
 	oc_cleanup(oc_json_decrefp) json_t *json = NULL;
 	struct oc_buf plain;
 
 	oc_buf_init(&plain, OC_MCP_SENT);
-	if (*rc == 0)
+	if (*rc == 0 && !oc_utf8_valid(text, strlen(text))) {
 		*rc = oc_text_escape(&plain, text, strlen(text), true);
-	json = json_stringn(plain.data ? plain.data : "", plain.len);
+		text = plain.data;
+	}
+	json = *rc == 0 ? json_string(text) : NULL;
 	if (*rc == 0 && !json)
 		*rc = OC_ENOMEM;
 	oc_mcp_put_json(out, json, rc);

@@ -335,10 +335,9 @@ static void fit_enum(struct fit *f, const json_t *schema, const json_t *value)
 			return;
 	}
 	misfit(f, "is none of the %zu values that are allowed", json_array_size(values));
-	json_array_foreach(values, i, one)
-	{
+	for (i = 0; i < json_array_size(values) && f->found <= WRONG_MAX; i++) {
 		keep(f, oc_buf_puts(f->why, i ? ", " : ": "));
-		keep(f, oc_json_canonical(one, f->why, NULL));
+		keep(f, oc_json_canonical(json_array_get(values, i), f->why, NULL));
 	}
 }
 
