@@ -149,7 +149,7 @@ def echo_after(argv, env):
     """A shell on the terminal around it: is there an echo when it is over?"""
     pid, fd = pty.fork()
     if pid == 0:
-        os.execve("/bin/sh", ["sh", "-c", '%s/host/open-conduit %s; stty -a | grep -o " -\\?echo " | tr -d " \\n"; echo .' % (BUILD, " ".join(argv))], env)
+        os.execve("/bin/sh", ["sh", "-c", 'trap : INT; %s/host/open-conduit %s; stty -a | grep -o " -\\?echo " | tr -d " \\n"; echo .' % (BUILD, " ".join(argv))], env)
     seen, sent, end = b"", False, time.monotonic() + 30
     while time.monotonic() < end and select.select([fd], [], [], 20)[0]:
         try:
