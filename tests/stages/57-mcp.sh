@@ -4,8 +4,8 @@
 # tier: full
 # packages: python3
 # npm: mcp
-# timeout: 600
-# About three minutes on two cores.
+# timeout: 900
+# About two minutes on two cores that have nothing else to do.
 set -u
 # shellcheck source=tests/lib/tap.sh
 . tests/lib/tap.sh

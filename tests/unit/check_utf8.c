@@ -102,6 +102,40 @@ START_TEST(test_escape_limit)
 }
 END_TEST
 
+START_TEST(test_excerpt)
+{
+	static const struct {
+		const char *in;
+		size_t most;
+		const char *want;
+	} cases[] = {
+		{ "", 0, "" },
+		{ "abc", 3, "abc" },
+		{ "abcd", 3, "abc…" },
+		{ "a", 0, "…" },
+		{ "ab\xc3\xa9", 4, "ab\xc3\xa9" },
+		{ "ab\xc3\xa9", 3, "ab…" },
+		{ "\xf0\x9f\x98\x80x", 3, "…" },
+		{ "\x1b[2Jxyz", 4, "\\x1b[2J…" },
+		{ "\xff\xff\xff", 2, "\\xff\\xff…" },
+		{ "\x80\x80\x80", 2, "…" },
+	};
+	struct oc_buf b;
+
+	oc_buf_init(&b, 100);
+	for (size_t i = 0; i < OC_COUNT(cases); i++) {
+		b.len = 0;
+		ck_assert_int_eq(oc_text_excerpt(&b, cases[i].in, cases[i].most), 0);
+		ck_assert_str_eq(b.len ? b.data : "", cases[i].want);
+	}
+	oc_buf_free(&b);
+	oc_buf_init(&b, 4);
+	ck_assert_int_eq(oc_text_excerpt(&b, "abcdef", 2), OC_ELIMIT);
+	ck_assert_int_eq(oc_text_excerpt(&b, "abcdef", 6), OC_ELIMIT);
+	oc_buf_free(&b);
+}
+END_TEST
+
 START_TEST(test_shell_quote)
 {
 	static const struct {
@@ -129,4 +163,5 @@ START_TEST(test_shell_quote)
 }
 END_TEST
 
-SUITE_MAIN("utf8", test_valid, test_escape, test_escape_is_stable_and_clean, test_escape_limit, test_shell_quote)
+SUITE_MAIN("utf8", test_valid, test_escape, test_escape_is_stable_and_clean, test_escape_limit, test_excerpt,
+           test_shell_quote)
