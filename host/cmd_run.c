@@ -221,6 +221,32 @@ static void answer_call(oc_toolcall *call, void *userdata)
 	toolbelt_call(&belt, call);
 }
 
+/* A run that can write the agent's own program decides what the next one is, and what its operator starts. */
+static bool replaces_program(struct turn *t, oc_broker *broker, const oc_request *request)
+{
+	const char *program = request->argv[0];
+	struct refusal r = {
+		"sandbox_denied", program,
+		"the policy lets the run write the program that it is: the next turn would start what this one "
+		"left there",
+		"take the directory out of write, or install it elsewhere"
+	};
+	json_t *answer = NULL;
+	char *text = NULL;
+	bool may;
+
+	/* What a policy can't be read for is told by the run itself, with everything else. */
+	if (!request->policy || !t->executor->talk ||
+	    oc_broker_explain(broker, request, "write", program, &text, NULL) < 0)
+		return false;
+	answer = host_parse(t->h, "what the policy says of the program", text);
+	may = !answer || json_is_true(json_object_get(answer, "allowed"));
+	if (may && answer)
+		host_refuse(t->h, "not run", &r);
+	json_decref(answer);
+	return may;
+}
+
 static int perform(struct turn *t, oc_broker *broker, const struct executor_launch *launch, struct exec_args *a)
 {
 	oc_request request = OC_REQUEST_INIT;
@@ -248,7 +274,7 @@ static int perform(struct turn *t, oc_broker *broker, const struct executor_laun
 	request.files = texts_list(&launch->files);
 	request.keep = t->detach;
 	request.timeout_ms = t->timeout_ms;
-	status = exec_run(t->h, broker, &request, a);
+	status = replaces_program(t, broker, &request) ? EXIT_NOT_RUN : exec_run(t->h, broker, &request, a);
 	free(belt);
 	return status;
 }

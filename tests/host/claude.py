@@ -2,7 +2,7 @@
 """The real Claude Code ($OC_CLAUDE: its program), offline against a Messages API of our own, inside the real srt with and
 without unix sockets, and not confined: turns that work, resume, are spoken to, interrupted, stopped, refused by the API, and
 killed at any point.  Each ends with the right state, reason and status, and with nothing left running."""
-import json, os, re, signal, subprocess, sys, time
+import json, os, re, shutil, signal, subprocess, sys, time
 from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -148,6 +148,13 @@ def refusals(w, _):
     w.configure(bare)
     p = w.run("bare", "r")
     ok(p.returncode == 125 and "sandbox_config" in p.stderr and w.cfg in p.stderr, "a config directory that is not granted is refused", p.stderr)
+    os.makedirs(w.home + "/tools")
+    shutil.copy("/bin/true", w.home + "/tools/claude")
+    own = w.binding("own", w.sandbox())
+    own["sandbox"]["config"]["write"].append(w.home + "/tools")
+    w.configure(own)
+    p = w.run("own", "r", env={"PATH": w.home + "/tools:" + w.env["PATH"]})
+    ok(p.returncode == 125 and "sandbox_denied" in p.stderr and w.home + "/tools/claude" in p.stderr, "a claude that its own runs could replace is refused", p.stderr)
     w.configure()
     ok(not w.stub.requests, "none of them asked the API anything")
     w.stub.set({"text": "x"})
@@ -321,8 +328,8 @@ def kill_case(w, point):
         victim = guard_pid(w, run) if point.startswith("guard") else p.pid
         os.kill(victim, signal.SIGKILL)
         p.communicate(timeout=60)
-    asked = len(w.stub.requests)
     wait_for(lambda: all(r["state"] in ("exited", "run_lost", "failed", "pinned", "planned") for r in w.work(key)["runs"]) or w.oc("runs", "list", cwd=w.home) is None, 40, 0.5)
+    asked = len(w.stub.requests)  # its guard lets it go on for a while
     w.stub.set({"text": "second is done"})
     p = w.run("none", key, "the second thing")
     ok(p.returncode == 0, name + "the next turn runs", p.stderr)

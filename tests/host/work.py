@@ -158,7 +158,7 @@ def refusals(w):
             ("an input that says a thing twice", w.oc("run", "web/job", "--input", '{"a":1,"a":2}'), "duplicate"),
             ("an input that is no object", w.oc("run", "web/job", "--input", "[1]"), "no object"),
             ("two members with one variable", w.oc("run", "web/plain", "--input", '{"a-b":1,"a_b":2}'), "same variable"),
-            ("an executor that is not built yet", w.oc("run", "web/agent"), "claude-code"),
+            ("a playbook that nothing fills", w.oc("run", "web/agent"), "{number}"),
             ("a misspelt binding", w.oc("run", "web/jbo"), "web/job"),
             ("a key that can't be", w.turn("true", "a b", binding="plain"), "key"),
             ("a key like an option", w.oc("run", "web/plain", "--work=-x"), "key"),

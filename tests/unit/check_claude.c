@@ -332,7 +332,7 @@ START_TEST(test_no_memory)
 {
 	turn_data = suite_load("unit/vectors/claude_turn.jsonl", &turn_len);
 	json_get_alloc_funcs(&json_takes, &json_gives);
-	ck_assert_int_gt(alloc_fail_each(read_turn, NULL, 1), 30);
+	ck_assert_int_gt(alloc_fail_each(read_turn, NULL, 1), 10);
 	free(turn_data);
 }
 END_TEST
