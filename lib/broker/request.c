@@ -66,8 +66,9 @@ static int check_terminal(const oc_request *r, const char *kind, oc_error **err)
 	if (!r->work || !r->rows)
 		return oc_fail(err, OC_EINVAL, 0, "request.attach needs a work and a terminal");
 	if (!oc_kind_plain(kind))
-		return oc_refuse(err, "attach_sandboxed", r->work, "run it in a container to attach to it",
-		                 "a person attaches to a Work on this machine, or in a container, never in a process sandbox");
+		return oc_refuse(
+		        err, "attach_sandboxed", r->work, "run it in a container to attach to it",
+		        "a person attaches to a Work on this machine, or in a container, never in a process sandbox");
 	return 0;
 }
 
@@ -99,8 +100,7 @@ static int copy_members(struct oc_request_copy *copy, oc_error **err)
 		const char **member, *name;
 	} scalars[] = {
 		{ &r->work, "work" },           { &r->binding, "binding" }, { &r->policy, "policy" },
-		{ &r->workspace, "workspace" }, { &r->cwd, "cwd" },
-		{ &r->toolbelt, "toolbelt" },
+		{ &r->workspace, "workspace" }, { &r->cwd, "cwd" },         { &r->toolbelt, "toolbelt" },
 	};
 	struct {
 		const char *const **member;

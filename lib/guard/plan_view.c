@@ -152,7 +152,8 @@ static int check_bounds(const struct oc_plan_view *v, oc_error **err)
 static int unpack(struct oc_plan_view *v, oc_error **err)
 {
 	int64_t version = 0;
-	json_t *command = NULL, *launch = NULL, *guest = NULL, *dirs = NULL, *limits = NULL, *provider = NULL, *toolbelt = NULL;
+	json_t *command = NULL, *launch = NULL, *guest = NULL, *dirs = NULL, *limits = NULL, *provider = NULL,
+	       *toolbelt = NULL;
 	const struct oc_json_key keys[] = {
 		{ "version", OC_JSON_INT, true, &version },
 		{ "kind", OC_JSON_STRING, true, &v->kind },

@@ -29,7 +29,7 @@ struct oc_plan_view {
 	json_t *writable, *links;
 	json_t *probes, *tools;
 	const char *provider, *provider_digest; /* NULL for none */
-	json_t *toolbelt; /* {"instructions"?,"tools"}; NULL: none */
+	json_t *toolbelt;                       /* {"instructions"?,"tools"}; NULL: none */
 	const char *toolbelt_at;
 	/* limits */
 	int64_t timeout_ms, grace_ms, unhosted_ms, journal_bytes;

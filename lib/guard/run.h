@@ -39,8 +39,8 @@ struct oc_run {
 	struct oc_buf input; /* stdin not yet accepted; input_at is its offset */
 	uint64_t input_at;
 	bool input_busy, input_end, input_ended, input_gone; /* gone: the guard has its end */
-	struct oc_toolcall *calls; /* that the host has not answered */
-	int64_t attempt;           /* that they are of; 0: not looked at yet */
+	struct oc_toolcall *calls;                           /* that the host has not answered */
+	int64_t attempt;                                     /* that they are of; 0: not looked at yet */
 	unsigned depth;
 	bool dead;
 	void (*on_free)(void *userdata); /* who holds the run on its way to begin() */

@@ -227,7 +227,8 @@ static int do_resize(struct oc_client *c, const json_t *params, oc_error **err)
 {
 	struct oc_guard *g = c->guard;
 	int64_t rows = 0, cols = 0;
-	const struct oc_json_key keys[] = { { "rows", OC_JSON_INT, true, &rows }, { "cols", OC_JSON_INT, true, &cols } };
+	const struct oc_json_key keys[] = { { "rows", OC_JSON_INT, true, &rows },
+		                            { "cols", OC_JSON_INT, true, &cols } };
 	int rc = oc_json_unpack(params, "", NULL, keys, OC_COUNT(keys), err);
 
 	if (rc < 0)

@@ -359,7 +359,8 @@ static void on_pong(struct oc_guard *g, struct oc_cursor *c)
 
 static void on_belt(struct oc_guard *g, const struct oc_frame *frame)
 {
-	const char *wrong = g->session.running ? oc_belt_frame(g, frame) : "a toolbelt's client before there is an agent";
+	const char *wrong =
+	        g->session.running ? oc_belt_frame(g, frame) : "a toolbelt's client before there is an agent";
 
 	if (wrong)
 		protocol(g, wrong);

@@ -77,7 +77,8 @@ static uint32_t get_u32(const unsigned char *p)
 
 static bool known_type(uint8_t type)
 {
-	return (type >= OC_FRAME_HELLO && type <= OC_FRAME_RESIZE) || (type >= OC_FRAME_FACT && type <= OC_FRAME_PONG) ||
+	return (type >= OC_FRAME_HELLO && type <= OC_FRAME_RESIZE) ||
+	       (type >= OC_FRAME_FACT && type <= OC_FRAME_PONG) ||
 	       (type >= OC_FRAME_BELT && type <= OC_FRAME_BELT_CLOSE) ||
 	       (type >= OC_FRAME_BELT_OPENED && type <= OC_FRAME_BELT_CLOSED);
 }

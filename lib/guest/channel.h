@@ -40,32 +40,32 @@
 
 enum oc_frame_type {
 	/* guard → guest */
-	OC_FRAME_HELLO = 1,    /* u32 version · nonce[16] · run id text; both ways */
-	OC_FRAME_OPTION = 2,   /* u32 enum oc_guest_option bits, once */
-	OC_FRAME_ARG = 3,      /* one argument of the agent, in order */
-	OC_FRAME_ENV = 4,      /* NAME=VALUE of the agent */
-	OC_FRAME_INHERIT = 5,  /* NAME: copied from the guest's own environment when set there and not by ENV */
-	OC_FRAME_CWD = 6,      /* the agent's working directory */
-	OC_FRAME_SECRET = 7,   /* NAME=VALUE, into the agent's environment only; wiped after the start */
-	OC_FRAME_WRITABLE = 8, /* a path beneath which Landlock allows writes */
-	OC_FRAME_PROBE = 9,    /* u8 enum oc_probe_kind · id NUL · arguments, each ended by NUL */
-	OC_FRAME_PREPARE = 10, /* empty: all instructions are there */
-	OC_FRAME_GO = 11,      /* empty, carries exactly 3 descriptors (SCM_RIGHTS): the agent's 0, 1, 2 */
-	OC_FRAME_SIGNAL = 12,  /* u32 signal for the agent's process group; SIGKILL: for everything */
-	OC_FRAME_PING = 13,    /* u64, echoed */
-	OC_FRAME_LINK = 14,    /* path NUL target: a link of the host's, in a directory that the sandbox hides */
-	OC_FRAME_RESIZE = 15,  /* u16 rows · u16 columns of the terminal, neither 0; an order, and later */
-	OC_FRAME_BELT = 16,    /* where the toolbelt listens: an absolute path, or a port of the loopback; an order */
-	OC_FRAME_BELT_DATA = 17,  /* u32 client · bytes for it */
+	OC_FRAME_HELLO = 1,      /* u32 version · nonce[16] · run id text; both ways */
+	OC_FRAME_OPTION = 2,     /* u32 enum oc_guest_option bits, once */
+	OC_FRAME_ARG = 3,        /* one argument of the agent, in order */
+	OC_FRAME_ENV = 4,        /* NAME=VALUE of the agent */
+	OC_FRAME_INHERIT = 5,    /* NAME: copied from the guest's own environment when set there and not by ENV */
+	OC_FRAME_CWD = 6,        /* the agent's working directory */
+	OC_FRAME_SECRET = 7,     /* NAME=VALUE, into the agent's environment only; wiped after the start */
+	OC_FRAME_WRITABLE = 8,   /* a path beneath which Landlock allows writes */
+	OC_FRAME_PROBE = 9,      /* u8 enum oc_probe_kind · id NUL · arguments, each ended by NUL */
+	OC_FRAME_PREPARE = 10,   /* empty: all instructions are there */
+	OC_FRAME_GO = 11,        /* empty, carries exactly 3 descriptors (SCM_RIGHTS): the agent's 0, 1, 2 */
+	OC_FRAME_SIGNAL = 12,    /* u32 signal for the agent's process group; SIGKILL: for everything */
+	OC_FRAME_PING = 13,      /* u64, echoed */
+	OC_FRAME_LINK = 14,      /* path NUL target: a link of the host's, in a directory that the sandbox hides */
+	OC_FRAME_RESIZE = 15,    /* u16 rows · u16 columns of the terminal, neither 0; an order, and later */
+	OC_FRAME_BELT = 16,      /* where the toolbelt listens: an absolute path, or a port of the loopback; an order */
+	OC_FRAME_BELT_DATA = 17, /* u32 client · bytes for it */
 	OC_FRAME_BELT_CLOSE = 18, /* u32 client, once what it was sent is out */
 	/* guest → guard */
-	OC_FRAME_FACT = 32,    /* name=value, printable ASCII */
-	OC_FRAME_RESULT = 33,  /* u8 ok · u64 nanoseconds · id NUL · detail text */
-	OC_FRAME_READY = 34,   /* u64 nanoseconds in all · u32 failures */
-	OC_FRAME_STARTED = 35, /* u32 pid inside */
-	OC_FRAME_FAILED = 36,  /* u32 errno · stage text: nothing was started */
-	OC_FRAME_EXIT = 37,    /* u8 enum oc_exit_how · u32 value */
-	OC_FRAME_PONG = 38,    /* u64 */
+	OC_FRAME_FACT = 32,        /* name=value, printable ASCII */
+	OC_FRAME_RESULT = 33,      /* u8 ok · u64 nanoseconds · id NUL · detail text */
+	OC_FRAME_READY = 34,       /* u64 nanoseconds in all · u32 failures */
+	OC_FRAME_STARTED = 35,     /* u32 pid inside */
+	OC_FRAME_FAILED = 36,      /* u32 errno · stage text: nothing was started */
+	OC_FRAME_EXIT = 37,        /* u8 enum oc_exit_how · u32 value */
+	OC_FRAME_PONG = 38,        /* u64 */
 	OC_FRAME_BELT_OPENED = 40, /* u32 client: counted from 1 */
 	OC_FRAME_BELT_SAID = 41,   /* u32 client · bytes */
 	OC_FRAME_BELT_CLOSED = 42, /* u32 client */

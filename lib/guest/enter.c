@@ -201,8 +201,7 @@ static void take_signal(struct guest *g, const struct oc_frame *f)
 		oc_agent_signal(&g->agent, (int)sig);
 		if (sig == SIGTERM && !g->agent.ended)
 			oc_pty_hang_up(&g->pty, g->agent.pid);
-	}
-	else
+	} else
 		fail(g, ECANCELED, "ended by a signal before the agent was started");
 }
 

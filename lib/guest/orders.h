@@ -22,7 +22,7 @@ struct oc_orders {
 	uint32_t options;
 	bool have_options, prepared;
 	uint16_t rows, cols; /* of the terminal */
-	char *cwd, *belt; /* belt: where the toolbelt listens; NULL: there is none */
+	char *cwd, *belt;    /* belt: where the toolbelt listens; NULL: there is none */
 	struct oc_strings args, env, inherit, secrets, writable;
 	struct oc_strings links; /* path, target, path, … */
 	struct oc_probe *probes;

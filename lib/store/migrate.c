@@ -60,8 +60,10 @@ static const char *const version_4[] = {
 	NULL,
 };
 static const char *const version_5[] = {
-	"CREATE TABLE calls (run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE, attempt INTEGER NOT NULL, number "
-	"INTEGER NOT NULL, at_ms INTEGER NOT NULL, name TEXT NOT NULL, arguments TEXT NOT NULL, outcome TEXT, answer TEXT, "
+	"CREATE TABLE calls (run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE, attempt INTEGER NOT NULL, "
+	"number "
+	"INTEGER NOT NULL, at_ms INTEGER NOT NULL, name TEXT NOT NULL, arguments TEXT NOT NULL, outcome TEXT, answer "
+	"TEXT, "
 	"answered_ms INTEGER, PRIMARY KEY (run, attempt, number))",
 	NULL,
 };
@@ -153,7 +155,8 @@ static int tables(oc_store *store, oc_error **err)
 	int64_t n = 0;
 	int rc = number(store,
 	                "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
-	                "('runs', 'pins', 'attempts', 'events', 'verdicts', 'works', 'saves', 'work_data', 'messages', 'calls')",
+	                "('runs', 'pins', 'attempts', 'events', 'verdicts', 'works', 'saves', 'work_data', 'messages', "
+	                "'calls')",
 	                &n, err);
 
 	if (rc == 0 && n != 10)
