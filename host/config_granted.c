@@ -284,25 +284,38 @@ static void grant(struct granting *g, json_t *out)
 		json_decref(normal);
 }
 
-void config_granted(struct host *h, const struct config *config, struct report *report, json_t *answers)
+char *config_stand_in(void)
 {
 	const char *tmp = getenv("TMPDIR");
-	struct granting g = { .h = h, .config = config, .report = report };
 	struct text place = { 0 };
-	char *workspace;
 
 	text_puts(&place, tmp && *tmp == '/' ? tmp : "/tmp");
 	text_puts(&place, "/open-conduit-check-XXXXXX");
-	workspace = place.data ? mkdtemp(place.data) : NULL;
+	if (place.data && !place.failed && mkdtemp(place.data))
+		return place.data;
+	text_free(&place);
+	return NULL;
+}
+
+void config_stand_in_free(char *workspace)
+{
+	if (workspace)
+		rmdir(workspace);
+	free(workspace);
+}
+
+void config_granted(struct host *h, const struct config *config, struct report *report, json_t *answers)
+{
+	struct granting g = { .h = h, .config = config, .report = report };
+	char *workspace = config_stand_in();
+
 	g.workspace = workspace ? workspace : "/";
 	for (size_t s = 0; s < config->n_scopes; s++)
 		for (size_t i = 0; i < config->scopes[s].n_bindings; i++) {
 			g.b = &config->scopes[s].bindings[i];
 			grant(&g, answers);
 		}
-	if (workspace)
-		rmdir(workspace);
-	text_free(&place);
+	config_stand_in_free(workspace);
 }
 
 /* ---- as text ---- */
