@@ -171,18 +171,17 @@ static char *arguments_text(const struct oc_guard *g, const json_t *arguments)
 
 static bool keep(struct oc_guard *g, struct oc_belt_call *call, const char *name, const json_t *arguments)
 {
-	struct oc_guard_belt *b = &g->belt;
+	oc_cleanup(oc_freep) char *copy = strdup(name);
+	oc_cleanup(oc_freep) char *text = arguments_text(g, arguments);
+	size_t bytes = text ? strlen(text) : 0;
 
-	call->name = strdup(name);
-	call->arguments = arguments_text(g, arguments);
-	call->bytes = call->name && call->arguments ? strlen(call->arguments) : OC_BELT_CALL_BYTES + 1;
-	if (call->bytes <= OC_BELT_CALL_BYTES - b->bytes) {
-		b->bytes += call->bytes;
-		return true;
-	}
-	call->bytes = 0;
-	forget(b, call);
-	return false;
+	if (!copy || !text || bytes > OC_BELT_CALL_BYTES - g->belt.bytes)
+		return false;
+	call->name = oc_steal(copy);
+	call->arguments = oc_steal(text);
+	call->bytes = bytes;
+	g->belt.bytes += bytes;
+	return true;
 }
 
 static void called(void *arg, uint64_t ticket, const char *name, const json_t *arguments)
