@@ -101,10 +101,10 @@ static int conclude(oc_toolcall *call, const char *outcome, const char *member, 
 
 	if (!oc_json_set(whole, member, value_taken) || !(text = json_dumps(whole, JSON_COMPACT)))
 		rc = oc_nomem(err);
-	oc_fault("host:call-answer");
+	oc_fault("call:answer");
 	if (rc == 0)
 		rc = oc_store_call_end(call->store, &key, outcome, text, err);
-	oc_fault("host:call-recorded");
+	oc_fault("call:recorded");
 	if (rc == 0 && call->run)
 		rc = send_answer(call->run, call->number, text, err);
 	call_free(call);
@@ -208,7 +208,7 @@ static int take(oc_run *run, oc_toolcall *call, oc_error **err)
 	enum oc_call_found found;
 	int rc = oc_store_call_begin(run->store, &key, call->name, call->arguments, &found, &answer, err);
 
-	oc_fault("host:call-taken");
+	oc_fault("call:taken");
 	if (rc == 0 && found == OC_CALL_NEW) {
 		if (run->ops.call)
 			run->ops.call(run, call, run->userdata);

@@ -371,8 +371,8 @@ def main():
                 list(pool.map(lambda n: one_world(kind, jobs[n::lanes]), range(lanes)))
         print("note - %s: %d cases in %.0f s" % (kind, len(jobs), time.monotonic() - began), flush=True)
         if not only:
-            # Those of a Work are reached where there is one: tests/host/work.py.
-            missed = sorted(p for p in points() if not p.startswith("work:") and not reached.get((kind, p)))
+            # Those of a Work and of a call are reached where there is one: tests/host/work.py, tests/protocol/test_calls.py.
+            missed = sorted(p for p in points() if not p.startswith(("work:", "call:")) and not reached.get((kind, p)))
             ok(not missed, kind + ": every named point was reached", missed)
         if SOAK:
             many(kind, 1000 if kind == "none" else 30, lanes)

@@ -5,16 +5,18 @@ import collections, json, os, random, shutil, signal, subprocess, sys, tempfile,
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+sys.path.insert(1, os.path.join(HERE, "..", "fault"))
 from tap import finish, ok  # noqa: E402
+from faults import points  # noqa: E402
 
 HOST = os.environ["OC_BUILD"] + "/tests/protocol/belt_host"
 CALLS = 5000
 KILLS = 6
 MEANT = {  # where the host dies: what the agent is told, and how often the effect was there
     None: ("t0", 1),
-    "host:call-taken": ("outcome_unknown", 0),
-    "host:call-answer": ("outcome_unknown", 1),
-    "host:call-recorded": ("t0", 1),
+    "call:taken": ("outcome_unknown", 0),
+    "call:answer": ("outcome_unknown", 1),
+    "call:recorded": ("t0", 1),
 }
 
 
@@ -144,11 +146,12 @@ def several_clients():
 
 for kind in ("none", "sandbox"):
     rate(kind)
+ok(set(points("call:")) == {p for p in MEANT if p}, "each named point of a call is tried", points("call:"))
 for point in MEANT:
     killed_at("none", point)
 control()
-killed_at("sandbox", "host:call-answer")
-killed_at("sandbox", "host:call-recorded")
+killed_at("sandbox", "call:answer")
+killed_at("sandbox", "call:recorded")
 for kind in ("none", "sandbox"):
     killed_anywhere(kind)
 several_clients()
