@@ -33,7 +33,7 @@ static void OC_PRINTF(4, 5) wrong(oc_error **chain, const char *path, const char
 static void check_text(oc_error **chain, const char *path, const char *member, const char *text, size_t least,
                        size_t most)
 {
-	char at[256];
+	char at[320];
 
 	if (!text || (strlen(text) >= least && strlen(text) <= most))
 		return;
@@ -87,6 +87,23 @@ static void check_annotations(oc_error **chain, const char *path, const json_t *
 		add(chain, err);
 }
 
+/* Each is in an error that a client gets. */
+static void check_requires(oc_error **chain, const char *path, const json_t *requires)
+{
+	const json_t *name;
+	char at[256];
+	size_t i;
+
+	snprintf(at, sizeof(at), "%s.requires", path);
+	if (json_array_size(requires) > REQUIRES_MAX)
+		wrong(chain, at, "require less", "more than %d capabilities", REQUIRES_MAX);
+	json_array_foreach(requires, i, name)
+	{
+		snprintf(at, sizeof(at), "requires[%zu]", i);
+		check_text(chain, path, at, json_string_value(name), 1, NAME_LONGEST);
+	}
+}
+
 static void check_tool(oc_error **chain, const char *path, const json_t *tool)
 {
 	const char *name = NULL, *title = NULL, *description = NULL;
@@ -102,7 +119,6 @@ static void check_tool(oc_error **chain, const char *path, const json_t *tool)
 		{ "requires", OC_JSON_STRINGS, false, &requires },
 	};
 	oc_error *err = NULL;
-	char at[256];
 
 	if (oc_json_unpack(tool, path, REASON, keys, OC_COUNT(keys), &err) < 0)
 		add(chain, err);
@@ -112,9 +128,7 @@ static void check_tool(oc_error **chain, const char *path, const json_t *tool)
 	check_schema(chain, path, "inputSchema", input);
 	check_schema(chain, path, "outputSchema", output);
 	check_annotations(chain, path, annotations);
-	snprintf(at, sizeof(at), "%s.requires", path);
-	if (json_array_size(requires) > REQUIRES_MAX)
-		wrong(chain, at, "require less", "more than %d capabilities", REQUIRES_MAX);
+	check_requires(chain, path, requires);
 }
 
 /* Clients make one name of it that has no dots: what differs in these alone would be one tool there. */

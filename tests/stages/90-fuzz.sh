@@ -31,7 +31,7 @@ longest()
 {
 	case $1 in
 	fuzz_relay) echo 1024 ;;
-	fuzz_text) echo 2048 ;;
+	fuzz_mcp | fuzz_text) echo 2048 ;;
 	fuzz_host | fuzz_json) echo 4096 ;;
 	*) echo 8192 ;;
 	esac

@@ -97,6 +97,14 @@ START_TEST(test_refused)
 		{ "{\"tools\":[{\"name\":\"a\",\"description\":\"d\",\"inputSchema\":{\"type\":\"object\"},"
 		  "\"requires\":[7]}]}",
 		  "toolbelt.tools[0].requires[0]" },
+		{ "{\"tools\":[{\"name\":\"a\",\"description\":\"d\",\"inputSchema\":{\"type\":\"object\"},"
+		  "\"requires\":[\"a\",\"\"]}]}",
+		  "toolbelt.tools[0].requires[1]" },
+		{ "{\"tools\":[{\"name\":\"a\",\"description\":\"d\",\"inputSchema\":{\"type\":\"object\"},"
+		  "\"requires\":"
+		  "[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\",\"10\",\"11\",\"12\",\"13\",\"14\",\"15\","
+		  "\"16\",\"17\"]}]}",
+		  "toolbelt.tools[0].requires" },
 		{ "{\"tools\":[{\"name\":\"a\",\"description\":\"d\",\"inputSchema\":{\"type\":\"object\"},\"input_"
 		  "schema\":{}}]}",
 		  "toolbelt.tools[0].input_schema" },
