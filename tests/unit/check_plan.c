@@ -169,6 +169,69 @@ START_TEST(test_toolbelt)
 END_TEST
 
 /* However many listen before it in the order of names, one of each directory is tried. */
+#define BELT "{\"tools\":[{\"name\":\"say\",\"description\":\"says it\",\"inputSchema\":{\"type\":\"object\"}}]}"
+
+static const char *placed(const oc_plan *plan, const char *name)
+{
+	const json_t *file;
+	size_t i;
+
+	json_array_foreach(json_object_get(command(plan), "files"), i, file)
+	{
+		if (strcmp(oc_json_text(file, "name"), name) == 0)
+			return oc_json_text(file, "text");
+	}
+	return NULL;
+}
+
+/* What a run is offered is pinned, with where it is; in a sandbox that is no path, without one it is in {run}. */
+START_TEST(test_offered)
+{
+	static const char *const wrong[] = {
+		"",
+		"[]",
+		"{\"tools\":1}",
+		"{\"tools\":[],\"more\":1}",
+		"{\"tools\":[{\"name\":\"a b\"}]}",
+		"{\"tools\":[{\"name\":\"a\",\"description\":\"\",\"inputSchema\":{\"type\":\"object\",\"oneOf\":[]}}]}"
+	};
+	const char *const own[] = { "mcp.json", "{}", NULL };
+	oc_plan *plan, *again = NULL;
+
+	fixture_open(&f);
+	plan = fixture_plan(&f, RUN);
+	ck_assert_ptr_null(json_object_get(plan->json, "toolbelt"));
+	ck_assert_str_eq(variable(plan, "OPEN_CONDUIT_TOOLBELT"), "(absent)");
+	oc_plan_free(plan);
+	f.request.toolbelt = BELT;
+	plan = fixture_plan(&f, RUN);
+	ck_assert_str_eq(oc_json_text(json_object_get(plan->json, "toolbelt"), "at"), "7353");
+	ck_assert_str_eq(variable(plan, "OPEN_CONDUIT_TOOLBELT"), "7353");
+	ck_assert_ptr_nonnull(strstr(placed(plan, "mcp.json"), "\"mcp\""));
+	OK(oc_plan_load(plan->text, strlen(plan->text), &again, &err));
+	ck_assert_str_eq(again->digest, plan->digest);
+	oc_plan_free(again);
+	oc_plan_free(plan);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		oc_error *err = NULL;
+
+		f.request.toolbelt = wrong[i];
+		plan = NULL;
+		ck_assert_msg(oc_plan_build(&f.in, &plan, &err) < 0 && !plan, "taken: %s", wrong[i]);
+		oc_error_free(err);
+	}
+	f.request.toolbelt = BELT;
+	f.request.files = own;
+	plan = NULL;
+	ck_assert_int_lt(oc_plan_build(&f.in, &plan, NULL), 0);
+	f.request.files = NULL;
+	plan = fixture_plan_none(&f, RUN);
+	ck_assert_ptr_nonnull(strstr(variable(plan, "OPEN_CONDUIT_TOOLBELT"), "/live/" RUN "/run/toolbelt.sock"));
+	oc_plan_free(plan);
+	fixture_close(&f);
+}
+END_TEST
+
 START_TEST(test_many_sockets)
 {
 	enum { MANY = 600 };
@@ -509,6 +572,6 @@ START_TEST(test_cost)
 }
 END_TEST
 
-SUITE_MAIN("plan", test_build, test_probes, test_toolbelt, test_many_sockets, test_kinds, test_none, test_terminal,
-           test_command_refused, test_denied_command, test_bad_reply, test_diff, test_no_memory, test_pin_no_memory,
-           test_cost)
+SUITE_MAIN("plan", test_build, test_probes, test_toolbelt, test_offered, test_many_sockets, test_kinds, test_none,
+           test_terminal, test_command_refused, test_denied_command, test_bad_reply, test_diff, test_no_memory,
+           test_pin_no_memory, test_cost)
