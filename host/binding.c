@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 int binding_config(struct host *h, const char *what, struct config **out)
 {
@@ -40,6 +41,34 @@ const struct config_binding *binding_find(struct host *h, const char *what, cons
 		snprintf(fix, sizeof(fix), "open-conduit config check");
 	host_refuse(h, what, &r);
 	return NULL;
+}
+
+int binding_broker(struct host *h, const char *what, const struct config *config, const struct config_binding *b,
+                   oc_broker **out)
+{
+	const char *provider = b->place ? b->place->provider : NULL;
+	oc_broker_options o = host_broker_options(provider);
+	const char *const *granted = provider ? config_pass_env(config, provider) : NULL, *const * p;
+	struct texts pass = { 0 };
+	oc_error *err = NULL;
+	int rc;
+
+	for (p = o.pass_env; p && *p; p++)
+		texts_add(&pass, "%s", *p);
+	for (p = granted; p && *p; p++)
+		texts_add(&pass, "%s", *p);
+	o.pass_env = texts_list(&pass);
+	if (!strcmp(b->kind, "sandbox"))
+		rc = oc_sandbox_broker_new(h->store, &o, out, &err);
+	else if (!strcmp(b->kind, "none"))
+		rc = oc_unsandboxed_broker_new(h->store, NULL, out, &err);
+	else
+		rc = oc_container_broker_new(h->store, &o, out, &err);
+	if (rc < 0)
+		host_report(h, what, err);
+	oc_error_free(err);
+	texts_free(&pass);
+	return rc;
 }
 
 bool binding_secrets(const struct config_binding *b, struct exec_args *a, struct texts *specs)

@@ -12,6 +12,9 @@ int binding_config(struct host *h, const char *what, struct config **out);
  * of the config. */
 const struct config_binding *binding_find(struct host *h, const char *what, const struct config *config,
                                           const char *name, const char *command);
+/* A broker for its kind, with what the config lets its provider have of the environment.  0, or said why not and negative. */
+int binding_broker(struct host *h, const char *what, const struct config *config, const struct config_binding *b,
+                   oc_broker **out);
 /* Its secrets as --secret has them, into a->secret; specs keeps the words.  False: no memory. */
 bool binding_secrets(const struct config_binding *b, struct exec_args *a, struct texts *specs);
 

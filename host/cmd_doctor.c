@@ -3,12 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host.h"
+#include "doctor_binding.h"
 #include "secret/secret.h"
 
-enum { O_JSON, O_VERBOSE };
+enum { O_BINDING, O_JSON, O_VERBOSE };
 
 static const struct opt OPTIONS[] = {
+	[O_BINDING] = { "binding", 0, "SCOPE/BINDING",
+	                "also what a run of this binding needs, by one that does nothing" },
 	[O_JSON] = { "json", 0, NULL, "facts as JSON on stdout" },
 	[O_VERBOSE] = { "verbose", 'v', NULL, "the detail of each check, also of those that pass" },
 	{ NULL, 0, NULL, NULL },
@@ -27,6 +29,7 @@ struct doctor {
 	struct host *h;
 	json_t *checks, *error;
 	json_t *keyring; /* NULL: no binding wants it */
+	json_t *binding; /* NULL: none was asked for */
 	bool done;
 };
 
@@ -159,6 +162,27 @@ static void print_keyring(struct doctor *d)
 	label(&h->out, "fix", host_string(d->keyring, "fix"));
 }
 
+static bool binding_good(const struct doctor *d)
+{
+	return !d->binding || json_is_true(json_object_get(d->binding, "ok"));
+}
+
+static void print_binding(struct doctor *d)
+{
+	struct host *h = d->h;
+	bool ok = binding_good(d);
+
+	if (!d->binding)
+		return;
+	out_put(&h->out, "\n");
+	out_styled(&h->out, STYLE_BOLD, "binding: ");
+	out_styled(&h->out, STYLE_BOLD, host_string(d->binding, "binding"));
+	out_put(&h->out, "\n  ");
+	out_styled(&h->out, ok ? STYLE_GREEN : STYLE_RED, ok ? "ok  " : "FAIL");
+	out_printf(&h->out, "    a run with its policy, secrets and clone%s\n",
+	           ok ? " started, and ended" : ": what is wrong is said above");
+}
+
 static bool print_text(struct doctor *d, const json_t *runs)
 {
 	struct host *h = d->h;
@@ -178,6 +202,7 @@ static bool print_text(struct doctor *d, const json_t *runs)
 	if (d->error)
 		print_error(h, d->error);
 	print_keyring(d);
+	print_binding(d);
 	out_put(&h->out, "\n");
 	out_styled(&h->out, STYLE_BOLD, "state");
 	out_printf(&h->out, "\n  %s\n", oc_context_state_dir(h->ctx));
@@ -193,13 +218,13 @@ static bool print_text(struct doctor *d, const json_t *runs)
 		           json_array_size(list));
 	else
 		out_put(&h->out, "The sandbox can't be used: nothing runs in it until this is mended.\n");
-	return ok && keyring_good(d);
+	return ok && keyring_good(d) && binding_good(d);
 }
 
 static bool print_json(struct doctor *d, json_t *runs)
 {
 	json_t *answer = host_answer(), *srt = json_object();
-	bool ok = json_is_true(json_object_get(d->checks, "ok")), all = ok && keyring_good(d);
+	bool ok = json_is_true(json_object_get(d->checks, "ok")), all = ok && keyring_good(d) && binding_good(d);
 
 	json_object_set_new(srt, "kind", json_string("sandbox"));
 	json_object_set_new(srt, "name", json_string("srt"));
@@ -215,6 +240,7 @@ static bool print_json(struct doctor *d, json_t *runs)
 	json_object_set_new(answer, "state_dir", json_string(oc_context_state_dir(d->h->ctx)));
 	json_object_set_new(answer, "sandboxes", json_pack("[o]", srt));
 	json_object_set_new(answer, "keyring", d->keyring ? json_incref(d->keyring) : json_null());
+	json_object_set_new(answer, "binding", d->binding ? json_incref(d->binding) : json_null());
 	json_object_set_new(answer, "unfinished", runs ? json_incref(runs) : json_array());
 	out_json(&d->h->out, answer);
 	return all;
@@ -225,6 +251,7 @@ int cmd_doctor(struct host *h, int argc, char **argv)
 	struct doctor d = { .h = h };
 	struct opt_state s;
 	json_t *runs;
+	const char *binding = NULL;
 	bool ok;
 	int o;
 
@@ -232,6 +259,7 @@ int cmd_doctor(struct host *h, int argc, char **argv)
 	while ((o = opt_next(&s)) != OPT_END) {
 		if (o == OPT_HELP || o == OPT_BAD)
 			return o == OPT_HELP ? EXIT_GOOD : EXIT_USAGE;
+		binding = o == O_BINDING ? s.value : binding;
 		h->json |= o == O_JSON;
 		h->verbose |= o == O_VERBOSE;
 	}
@@ -242,10 +270,13 @@ int cmd_doctor(struct host *h, int argc, char **argv)
 	runs = host_recover(h);
 	check_srt(&d);
 	d.keyring = secret_doctor();
+	if (binding)
+		d.binding = doctor_binding(h, binding);
 	ok = (h->json ? print_json(&d, runs) : print_text(&d, runs)) && runs;
 	json_decref(runs);
 	json_decref(d.checks);
 	json_decref(d.keyring);
+	json_decref(d.binding);
 	json_decref(d.error);
 	return ok ? EXIT_GOOD : EXIT_NO;
 }

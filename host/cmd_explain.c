@@ -120,17 +120,15 @@ static int ask(struct host *h, oc_broker *broker, const oc_request *request, con
 
 static int make_broker(const struct asked *k, oc_broker **broker)
 {
-	const struct config_binding *b = k->binding;
-	oc_broker_options o = host_broker_options(b && b->place ? b->place->provider : "srt");
+	oc_broker_options o = host_broker_options("srt");
 	oc_error *err = NULL;
 	int rc;
 
-	if (b && !strcmp(b->kind, "none"))
-		return 0;
-	if (b && strcmp(b->kind, "sandbox") != 0)
-		rc = oc_container_broker_new(k->h->store, &o, broker, &err);
-	else
-		rc = oc_sandbox_broker_new(k->h->store, &o, broker, &err);
+	if (k->binding)
+		return strcmp(k->binding->kind, "none")
+		               ? binding_broker(k->h, "no answer", k->config, k->binding, broker)
+		               : 0;
+	rc = oc_sandbox_broker_new(k->h->store, &o, broker, &err);
 	if (rc < 0)
 		host_report(k->h, "no answer", err);
 	oc_error_free(err);

@@ -152,33 +152,6 @@ static char *run_dir(struct turn *t)
 	return dir;
 }
 
-static int make_broker(struct turn *t, oc_broker **broker)
-{
-	const struct config_placement *place = t->binding->place;
-	oc_broker_options o = host_broker_options(place ? place->provider : NULL);
-	const char *const *granted = place ? config_pass_env(t->config, place->provider) : NULL, *const * p;
-	struct texts pass = { 0 };
-	oc_error *err = NULL;
-	int rc;
-
-	for (p = o.pass_env; p && *p; p++)
-		texts_add(&pass, "%s", *p);
-	for (p = granted; p && *p; p++)
-		texts_add(&pass, "%s", *p);
-	o.pass_env = texts_list(&pass);
-	if (!strcmp(t->binding->kind, "sandbox"))
-		rc = oc_sandbox_broker_new(t->h->store, &o, broker, &err);
-	else if (!strcmp(t->binding->kind, "none"))
-		rc = oc_unsandboxed_broker_new(t->h->store, NULL, broker, &err);
-	else
-		rc = oc_container_broker_new(t->h->store, &o, broker, &err);
-	if (rc < 0)
-		host_report(t->h, "not run", err);
-	oc_error_free(err);
-	texts_free(&pass);
-	return rc;
-}
-
 /* The end of the run, before its answer: its commits, and the end of a Work that was its own. */
 static int after(struct host *h, const char *run, int status, json_t *answer, void *userdata)
 {
@@ -362,7 +335,7 @@ static int run(struct turn *t)
 	oc_broker *broker = NULL;
 	int status = EXEC_BUSY;
 
-	if (make_broker(t, &broker) < 0)
+	if (binding_broker(t->h, "not run", t->config, t->binding, &broker) < 0)
 		return EXIT_NOT_RUN;
 	while (status == EXEC_BUSY)
 		status = ready(t) ? attempt(t, broker) : EXIT_NOT_RUN;

@@ -16,8 +16,13 @@ class Asked(Works):
         put(self.shared + "/notes", "x", 0o644)
         os.makedirs(self.home + "/.ssh", exist_ok=True)
         put(self.home + "/.ssh/known_hosts", "x")
+        os.makedirs(self.home + "/cfg", mode=0o700)
+        put(self.home + "/bin/claude", "#!/bin/sh\nexit 9\n", 0o755)
+        self.env["PATH"] = self.home + "/bin:" + self.env["PATH"]
         self.configure(self.binding("fenced", sandbox={"write": ["{workspace}", self.shared], "read": {"allow": ["~/.ssh/known_hosts"]},
                                                        "network": {"allow": ["example.org:443"]}}),
+                       self.binding("mind", executor="claude-code", command=None, sandbox={"write": ["{workspace}", self.home + "/cfg"], "network": {"allow": ["example.org:443"]}},
+                                    config={"env": {"CLAUDE_CONFIG_DIR": self.home + "/cfg"}}),
                        self.binding("missing", sandbox={"write": ["{workspace}", self.home + "/not-there"], "network": {"allow": []}}))
 
     def asked(self, *args):
@@ -66,11 +71,37 @@ def the_same_as_a_run(w):
     ok(rc == 1 and not j.get("answers"), "a Work of another binding is none of this one", err)
 
 
+def doctor(w):
+    def tried(binding, **env):
+        p = w.oc("doctor", "--json", "--binding", binding, cwd=w.home, env=env)
+        return p.returncode, (json.loads(p.stdout) if p.stdout else {}), p.stderr
+    before = sorted(w.left())
+    rc, j, err = tried("web/fenced")
+    ok(rc == 0 and j["ok"] and j["binding"] == {"binding": "web/fenced", "kind": "sandbox", "ok": True}, "doctor: a binding that works", (rc, j.get("binding"), err))
+    runs = w.runs()["runs"]
+    ok(runs[0]["binding"] == "web/fenced" and runs[0]["kind"] == "sandbox" and runs[0]["state"] == "exited" and runs[0]["command"][0].endswith("/true"),
+       "doctor: by a run of it, on record", runs[0])
+    rc, j, err = tried("web/plain")
+    ok(rc == 0 and j["binding"]["kind"] == "none", "doctor: one that nothing confines", (rc, err))
+    for what, binding, words in (("a grant that isn't there", "web/missing", ("sandbox_denied", w.home + "/not-there", "mkdir -p")),
+                                 ("a secret that is missing", "web/secret", ("secret_missing", "MY_TOKEN", "fix")),
+                                 ("a host that its agent needs", "web/mind", ("sandbox_denied", "api.anthropic.com:443", "fix")),
+                                 ("no such binding", "web/fencd", ("doctor --binding web/fenced",))):
+        rc, j, err = tried(binding)
+        ok(rc == 1 and not j["ok"] and not j["binding"]["ok"] and all(x in err for x in words), "doctor: " + what, (rc, j.get("binding"), err))
+    rc, j, err = tried("web/secret", MY_TOKEN="canary-of-env")
+    ok(rc == 0, "control: with the secret there it works", (rc, err))
+    p = w.oc("doctor", cwd=w.home)
+    ok(p.returncode == 0 and "binding:" not in p.stdout, "doctor without a binding is as before", p.stdout)
+    ok(sorted(w.left()) == before, "doctor: no clone stays", w.left())
+
+
 def main():
     w = Asked()
     try:
         explain(w)
         the_same_as_a_run(w)
+        doctor(w)
     finally:
         w.close()
     finish()
