@@ -111,8 +111,8 @@ head -c 3000000 /dev/urandom >"$work/bytes"
 if plain cat <"$work/bytes" 2>/dev/null | cmp -s - "$work/bytes"; then ok 'exec: 3 MB there and back, exact'; else not_ok 'exec: 3 MB there and back, exact'; fi
 if plain head -c 100001 <"$work/bytes" 2>/dev/null | cmp -s - "$work/bytes"; then not_ok 'exec: control: a part is not the whole'; else ok 'exec: control: a part is not the whole'; fi
 if [ "$(yes | plain head -n 1)" = y ]; then ok 'exec: a command that does not read its input'; else not_ok 'exec: a command that does not read its input'; fi
-if gives 0 env X=from-here open-conduit exec --unsandboxed --env X --env Y=z --secret X2=env:X -- sh -c 'echo "$X $Y $X2"' &&
-	[ "$out" = 'from-here z from-here' ]; then ok 'exec: variables and a secret arrive'; else not_ok "exec: variables and a secret arrive: $out"; fi
+if gives 0 env X=from-here W=hunter2-and-3 open-conduit exec --unsandboxed --env X --env Y=z --secret X2=env:W -- \
+	sh -c '[ "$X2" = hunter2-and-3 ] && echo "$X $Y $X2"' && [ "$out" = 'from-here z [secret X2]' ]; then ok 'exec: variables and a secret arrive'; else not_ok "exec: variables and a secret arrive: $out"; fi
 printf 'canary-%s\n' $$ >"$work/secret"
 chmod 644 "$work/secret"
 says 'exec: a secret that others can read' 125 'chmod 600' open-conduit exec --unsandboxed --secret "S=file:$work/secret" -- true
