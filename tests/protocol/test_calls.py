@@ -134,6 +134,29 @@ def killed_anywhere(kind):
     w.close()
 
 
+def flooded(kind):
+    """The guard keeps nothing for a client that doesn't read."""
+    w, most = World(), 0
+    host = w.start(kind, "flood", "4")
+    run = run_of(host)
+    while host.poll() is None:
+        try:
+            with open(w.root + "/state/runs/" + run + "/guard.json") as f:
+                pid = json.load(f)["pid"]
+            with open("/proc/%d/status" % pid) as f:
+                most = max([most] + [int(line.split()[1]) for line in f if line.startswith("VmHWM:")])
+        except (OSError, ValueError):
+            pass
+        time.sleep(0.1)
+    status, out, err = whole(host)
+    got = json.loads(out) if status == 0 else {}
+    ok(got.get("sent", 0) > 1 << 20 and got["closed"] + got["answered"] > 1,
+       "%s: a client that never reads is closed, and another one answered beside it" % kind, (status, out, err))
+    ok(0 < most < 40000, "%s: the guard stays small meanwhile" % kind, "%d kB" % most)
+    print("note - %s: %s, the guard has had %d kB" % (kind, got, most))
+    w.close()
+
+
 def several_clients():
     w = World()
     client = "/usr/bin/python3 %s/mcp/calls.py rate 300 12 &" % HERE
@@ -154,5 +177,6 @@ killed_at("sandbox", "call:answer")
 killed_at("sandbox", "call:recorded")
 for kind in ("none", "sandbox"):
     killed_anywhere(kind)
+    flooded(kind)
 several_clients()
 finish()

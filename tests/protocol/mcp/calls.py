@@ -2,10 +2,11 @@
 """Inside a run: calls of its toolbelt, counted.
 
   calls.py rate N WINDOW  N calls of echo, so many in flight; prints {"answered","twice","wrong","seconds"}
+  calls.py flood SECONDS  a client that asks and never reads, again and again, beside one that does; prints {"sent","closed","answered"}
   calls.py append N       N calls of append one after another, their texts t0, t1, …; N 0: until there is a file "enough".
                           What came of each is a line {"text","ok","said"} in the file "said"
 """
-import json, os, subprocess, sys, time
+import json, os, socket, subprocess, sys, time
 
 
 class Client:
@@ -67,4 +68,30 @@ def append(n):
     assert client.close() == b"", "more answers than calls"
 
 
-{"rate": rate, "append": append}[sys.argv[1]](*map(int, sys.argv[2:]))
+def connect():
+    at = os.environ["OPEN_CONDUIT_TOOLBELT"]
+    s = socket.socket(socket.AF_UNIX if at.startswith("/") else socket.AF_INET)
+    s.connect(at if at.startswith("/") else ("127.0.0.1", int(at)))
+    return s
+
+
+def flood(seconds):
+    ask = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n' * 1000
+    client, sent, closed, answered, s = Client(), 0, 0, 0, connect()
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        s.setblocking(False)
+        try:
+            sent += s.send(ask)
+        except BlockingIOError:
+            time.sleep(0.001)
+        except OSError:
+            closed += 1
+            s = connect()
+        if answered <= sent // (10 * len(ask)):
+            client.call(answered, "echo", "still there")
+            answered += client.read()["result"]["structuredContent"] == {"echo": "still there"}
+    print(json.dumps({"sent": sent, "closed": closed, "answered": answered}), flush=True)
+
+
+{"rate": rate, "append": append, "flood": flood}[sys.argv[1]](*map(int, sys.argv[2:]))
