@@ -14,7 +14,7 @@ export OPEN_CONDUIT_LIBEXEC=$OC_BUILD/libexec
 python3 tests/host/claude_driver.py || oc_failed=1
 OC_CLAUDE=$(find "$OC_NPM/claude/node_modules/@anthropic-ai" -path '*claude-code-linux-*' -name claude -type f -not -path '*musl*')
 export OC_CLAUDE
-expect 'Claude Code is the version that was pinned' \
-	bash -c '[ "$("$OC_CLAUDE" --version)" = "$(sed -n "s/.*claude-code\": \"\(.*\)\"/\1/p" tests/lib/claude/package.json) (Claude Code)" ]'
+pinned=$(sed -n 's/.*claude-code": "\(.*\)"/\1/p' tests/lib/claude/package.json)
+expect "Claude Code is the version that was pinned: $pinned" test "$("$OC_CLAUDE" --version)" = "$pinned (Claude Code)"
 timeout 800 python3 tests/host/claude.py || oc_failed=1
 finish
