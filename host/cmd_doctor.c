@@ -146,20 +146,24 @@ static bool keyring_good(const struct doctor *d)
 	return !d->keyring || json_is_true(json_object_get(d->keyring, "ok"));
 }
 
-static void print_keyring(struct doctor *d)
+static void print_section(struct host *h, const char *title, const char *name, bool ok, const char *what)
 {
-	struct host *h = d->h;
-	bool ok = keyring_good(d);
-
-	if (!d->keyring)
-		return;
 	out_put(&h->out, "\n");
-	out_styled(&h->out, STYLE_BOLD, "secrets");
+	out_styled(&h->out, STYLE_BOLD, title);
+	if (name)
+		out_styled(&h->out, STYLE_BOLD, name);
 	out_put(&h->out, "\n  ");
 	out_styled(&h->out, ok ? STYLE_GREEN : STYLE_RED, ok ? "ok  " : "FAIL");
-	out_put(&h->out, "    the keyring has what bindings select\n");
-	label(&h->out, "what", host_string(d->keyring, "detail"));
-	label(&h->out, "fix", host_string(d->keyring, "fix"));
+	out_printf(&h->out, "    %s\n", what);
+}
+
+static void print_keyring(struct doctor *d)
+{
+	if (!d->keyring)
+		return;
+	print_section(d->h, "secrets", NULL, keyring_good(d), "the keyring has what bindings select");
+	label(&d->h->out, "what", host_string(d->keyring, "detail"));
+	label(&d->h->out, "fix", host_string(d->keyring, "fix"));
 }
 
 static bool binding_good(const struct doctor *d)
@@ -169,18 +173,11 @@ static bool binding_good(const struct doctor *d)
 
 static void print_binding(struct doctor *d)
 {
-	struct host *h = d->h;
-	bool ok = binding_good(d);
-
-	if (!d->binding)
-		return;
-	out_put(&h->out, "\n");
-	out_styled(&h->out, STYLE_BOLD, "binding: ");
-	out_styled(&h->out, STYLE_BOLD, host_string(d->binding, "binding"));
-	out_put(&h->out, "\n  ");
-	out_styled(&h->out, ok ? STYLE_GREEN : STYLE_RED, ok ? "ok  " : "FAIL");
-	out_printf(&h->out, "    a run with its policy, secrets and clone%s\n",
-	           ok ? " started, and ended" : ": what is wrong is said above");
+	if (d->binding)
+		print_section(d->h, "binding: ", host_string(d->binding, "binding"), binding_good(d),
+		              binding_good(d)
+		                      ? "a run with its policy, secrets and clone started, and ended"
+		                      : "a run with its policy, secrets and clone: what is wrong is said above");
 }
 
 static bool print_text(struct doctor *d, const json_t *runs)

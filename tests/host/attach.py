@@ -261,6 +261,13 @@ def attach(w):
     ok(b"TURNS 4" in t.seen, "and a further attach sees it", t.seen)
     t.type(b"\x04")
     ok(t.wait() == 4 and t.as_before(), "its status passes", t.process.returncode)
+    fence = {"write": ["{workspace}", w.home + "/cfg"], "network": {"allow": []}}
+    w.configure(w.agent("mind", sandbox=fence, env={"CLAUDE_CONFIG_DIR": w.home + "/cfg"}))
+    t = w.open("work", "attach", "m")
+    ok(t.wait() == 125 and b"attach_sandboxed" in t.shown and b"confines its agent by now" in t.shown, "a binding that confines by now: refused", t.shown)
+    w.configure()
+    t = w.open("work", "attach", "m")
+    ok(t.wait() == 125 and b"no such binding" in t.shown, "a binding that is gone: refused", t.shown)
     gone = w.oc("work", "finish", "m")
     t = w.open("work", "attach", "m")
     ok(gone.returncode == 0 and t.wait() == 125 and b"finished" in t.shown, "a finished Work has nothing to attach to", t.shown)
