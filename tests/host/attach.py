@@ -6,9 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "isolation")]
+from claudeworld import CLAUDE as REAL, KEY, Claude  # noqa: E402
 from terminal import Terminal  # noqa: E402
 from work import COMMIT, Works, head, wait_for  # noqa: E402
-from world import BUILD, finish, ok, put  # noqa: E402
+from world import BUILD, finish, ok, put, skip  # noqa: E402
 
 PROGRAM = BUILD + "/host/open-conduit"
 # It begins a session in a turn, and opens it without --print: what is typed is a command for /bin/sh.
@@ -284,7 +285,35 @@ def confined(w):
     ok(t.wait() == 125 and b"attach_sandboxed" in t.shown, "and that makes it no other Work", t.shown)
 
 
+def real():
+    """The real Claude Code: a turn's session on the terminal, its own questions answered before."""
+    if not REAL:
+        skip("the real Claude Code", "OC_CLAUDE names no program")
+        return
+    w = Claude()
+    try:
+        p = w.run("none", "k", "say hello")
+        if not ok(p.returncode == 0, "real: a turn", p.stderr):
+            return
+        ws = json.loads(w.oc("work", "show", "k", "--json").stdout)["work"]["workspace"]
+        put(w.cfg + "/.claude.json", json.dumps({"hasCompletedOnboarding": True, "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
+                                                 "projects": {ws: {"hasTrustDialogAccepted": True}}}))
+        t = Terminal([PROGRAM, "work", "attach", "k"], {**w.env, "TERM": "xterm-256color"}, cwd=w.home)
+        ok(t.until(b"say hello") and t.until("\u276f".encode()) and t.raw(), "real: the session is there, with the turn that it had", t.shown[-500:])
+        time.sleep(1)
+        t.type(b"/exit")
+        time.sleep(1)
+        t.type(b"\r")
+        ok(t.wait(30) == 0 and t.as_before() and b"--resume" in t.shown, "real: left by /exit, the terminal given back", (t.process.returncode, t.shown[-500:]))
+        t.close()
+    finally:
+        w.close()
+
+
 def part(name):
+    if name == "real":
+        real()
+        return
     w = Attached()
     try:
         if name not in ("attach", "confined"):

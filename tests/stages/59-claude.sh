@@ -17,4 +17,5 @@ export OC_CLAUDE
 pinned=$(sed -n 's/.*claude-code": "\(.*\)"/\1/p' tests/lib/claude/package.json)
 expect "Claude Code is the version that was pinned: $pinned" test "$("$OC_CLAUDE" --version)" = "$pinned (Claude Code)"
 timeout 800 python3 tests/host/claude.py || oc_failed=1
+timeout 100 /usr/bin/python3 tests/host/attach.py real || oc_failed=1
 finish
