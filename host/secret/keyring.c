@@ -98,7 +98,7 @@ static bool converse(int fd, const struct secret_value *v, struct answer *a)
 
 		if (poll(&p, 1, (int)left) < 0 && errno != EINTR)
 			return false;
-		if (p.revents & POLLOUT) {
+		if (v && (p.revents & POLLOUT)) {
 			n = send(fd, v->data + sent, size - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
 			sent += n > 0 ? (size_t)n : 0;
 			if (sent == size || (n < 0 && errno == EPIPE)) {
