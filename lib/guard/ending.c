@@ -17,7 +17,7 @@
 #define DRAIN_IDLE_MS 1000
 #define DRAIN_MS      5000
 #define REAP_STEP_MS  5
-#define REAP_MS       10000
+#define REAP_MS       60000 /* of what was killed: a namespace of many processes, on a busy machine */
 #define LINGER_MS     2000
 
 static void leave(struct oc_guard *g)
