@@ -147,7 +147,7 @@ def documented():
     with open(TREE + "/man/open-conduit-config.5") as f, open(TREE + "/man/open-conduit-policy.5") as g:
         page, policies = f.read().replace("\\(dq", '"'), g.read().replace("\\(dq", '"')
     there = set(SCHEMA["properties"]["scopes"]["items"]["properties"]["authorization"]["properties"]["operations"]["items"]["enum"])
-    named = set(re.findall(r"^\.It Li (@?github\.\S+|@github\S*)", page, re.M))
+    named = set(re.findall(r"^\.It Li (@?(?:github|run|work|workspace)\.[a-z.]+|@\w+)(?: |$)", page, re.M))
     check(there == named and len(there) > 8, "manual: every operation and toolset", there ^ named)
     keys = {k.split(".")[-1] for k in schema_keys(SCHEMA, ())} - {"*"}
     missing = [k for k in keys if not re.search(r"\b%s\b" % k, page + policies)]
