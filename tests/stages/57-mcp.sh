@@ -4,7 +4,7 @@
 # tier: full
 # packages: python3
 # npm: mcp
-# timeout: 900
+# timeout: 1500
 # About two minutes on two cores that have nothing else to do.
 set -u
 # shellcheck source=tests/lib/tap.sh

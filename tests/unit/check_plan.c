@@ -312,7 +312,7 @@ END_TEST
 static oc_plan *build_kind(const char *kind, const json_t *clone, int rc)
 {
 	static char lines[] = "LINES=7", columns[] = "COLUMNS=7", other[] = "OTHER=7";
-	char *environ[] = { lines, columns, other, NULL };
+	char *variables[] = { lines, columns, other, NULL };
 	struct oc_plan_input in = { .request = &f.request,
 		                    .kind = kind,
 		                    .run = RUN,
@@ -321,7 +321,7 @@ static oc_plan *build_kind(const char *kind, const json_t *clone, int rc)
 		                    .guest_digest = FIXTURE_DIGEST,
 		                    .state_dir = f.state,
 		                    .home = f.home,
-		                    .environ = environ };
+		                    .environ = variables };
 	oc_plan *plan = NULL;
 	oc_error *err = NULL;
 
