@@ -135,7 +135,7 @@ size_t oc_belt_poll(const struct oc_belt *b, struct pollfd *p, bool room)
 	p[n++] = (struct pollfd){ slot && room ? b->listener : -1, POLLIN, 0 };
 	for (size_t i = 0; i < OC_BELT_CLIENTS; i++) {
 		const struct oc_belt_client *c = &b->clients[i];
-		short events = (short)((room && !c->over ? POLLIN : 0) | (c->len > c->off ? POLLOUT : 0));
+		short events = (short)((room ? POLLIN : 0) | (c->len > c->off ? POLLOUT : 0));
 
 		p[n++] = (struct pollfd){ events ? c->fd : -1, events, 0 };
 	}
@@ -193,8 +193,6 @@ static void write_client(struct oc_belt_client *c)
 	}
 	if (c->off == c->len)
 		c->off = c->len = 0;
-	if (c->over && !c->len)
-		drop(c);
 }
 
 int oc_belt_turn(struct oc_belt *b, const struct pollfd *p, struct oc_link *channel)
@@ -259,10 +257,12 @@ int oc_belt_take(struct oc_belt *b, const struct oc_frame *f, struct oc_link *ch
 	if (b->listener < 0 || !oc_get_u32(&cursor, &id) || !id || id > b->next)
 		return -EPROTO;
 	c = find(b, id);
-	if (!c || c->over) /* it went while this was on its way */
+	if (!c) /* it went while this was on its way */
 		return 0;
 	if (f->type == OC_FRAME_BELT_CLOSE) {
-		c->over = true;
+		/* It broke the protocol or reads nothing, and might hold what it is owed for ever. */
+		drop(c);
+		return 0;
 	} else if (!keep(c, cursor.p, (size_t)(cursor.end - cursor.p))) {
 		drop(c);
 		return tell(channel, OC_FRAME_BELT_CLOSED, id, NULL, 0);

@@ -20,7 +20,6 @@ struct oc_belt {
 		uint32_t id;
 		unsigned char *out;
 		size_t len, off, cap;
-		bool over; /* the guard closed it: only what waits still goes out */
 	} clients[OC_BELT_CLIENTS];
 };
 

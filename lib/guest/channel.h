@@ -57,7 +57,7 @@ enum oc_frame_type {
 	OC_FRAME_RESIZE = 15,    /* u16 rows · u16 columns of the terminal, neither 0; an order, and later */
 	OC_FRAME_BELT = 16,      /* where the toolbelt listens: an absolute path, or a port of the loopback; an order */
 	OC_FRAME_BELT_DATA = 17, /* u32 client · bytes for it */
-	OC_FRAME_BELT_CLOSE = 18, /* u32 client, once what it was sent is out */
+	OC_FRAME_BELT_CLOSE = 18, /* u32 client: it is let go at once */
 	/* guest → guard */
 	OC_FRAME_FACT = 32,        /* name=value, printable ASCII */
 	OC_FRAME_RESULT = 33,      /* u8 ok · u64 nanoseconds · id NUL · detail text */
