@@ -74,9 +74,6 @@ int fill_worktree(struct checkout *c, const char *root, const git_oid *commit, s
 	if (!objects)
 		return no_memory(r);
 
-	/* Commits and trees were verified as they were walked, and a file's bytes have the checksum of what they are inflated
-	 * from, which is as much as git asks of a checkout; to hash them as well would take a quarter of the time. */
-	(void)git_libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION, 0);
 	options.checkout_strategy = GIT_CHECKOUT_FORCE | GIT_CHECKOUT_DONT_REMOVE_EXISTING;
 	options.disable_filters = 1;
 	options.dir_mode = 0755;
