@@ -6,6 +6,21 @@
 #include "base/path.h"
 #include "plan/check.h"
 
+/* One that is valid and that was not there before. */
+static int check_name(const char *name, bool valid, const char *wrong, const char *at, json_t *seen, oc_error **err)
+{
+	if (!valid)
+		return oc_plan_bad(err, at, wrong);
+	if (json_object_get(seen, name))
+		return oc_plan_bad(err, at, "is there twice");
+	return oc_json_set(seen, name, json_true()) ? 0 : oc_nomem(err);
+}
+
+static int check_variable(const char *name, const char *at, json_t *seen, oc_error **err)
+{
+	return check_name(name, oc_env_name_valid(name), "is no name of an environment variable", at, seen, err);
+}
+
 static int check_names(const json_t *list, const char *path, json_t *seen, oc_error **err)
 {
 	const json_t *value;
@@ -14,15 +29,12 @@ static int check_names(const json_t *list, const char *path, json_t *seen, oc_er
 
 	json_array_foreach(list, i, value)
 	{
-		const char *name = json_string_value(value);
+		int rc;
 
 		snprintf(at, sizeof(at), "%s[%zu]", path, i);
-		if (!oc_env_name_valid(name))
-			return oc_plan_bad(err, at, "is no name of an environment variable");
-		if (json_object_get(seen, name))
-			return oc_plan_bad(err, at, "is there twice");
-		if (!oc_json_set(seen, name, json_true()))
-			return oc_nomem(err);
+		rc = check_variable(json_string_value(value), at, seen, err);
+		if (rc < 0)
+			return rc;
 	}
 	return 0;
 }
@@ -43,12 +55,9 @@ static int check_env(const json_t *env, json_t *seen, oc_error **err)
 		const char *name = oc_json_text(entry, "name");
 
 		snprintf(at, sizeof(at), "command.env[%zu].name", i);
-		if (!oc_env_name_valid(name))
-			return oc_plan_bad(err, at, "is no name of an environment variable");
-		if (json_object_get(seen, name))
-			return oc_plan_bad(err, at, "is there twice");
-		if (!oc_json_set(seen, name, json_true()))
-			return oc_nomem(err);
+		rc = check_variable(name, at, seen, err);
+		if (rc < 0)
+			return rc;
 		snprintf(at, sizeof(at), "command.env[%zu].value", i);
 		rc = oc_plan_text_or_null(json_object_get(entry, "value"), at, err);
 		if (rc < 0)
@@ -73,12 +82,9 @@ static int check_run_files(const json_t *files, json_t *seen, oc_error **err)
 		const char *name = oc_json_text(file, "name");
 
 		snprintf(at, sizeof(at), "command.files[%zu].name", i);
-		if (!oc_plan_file_name_valid(name))
-			return oc_plan_bad(err, at, "is no name of a file in {run}");
-		if (json_object_get(seen, name))
-			return oc_plan_bad(err, at, "is there twice");
-		if (!oc_json_set(seen, name, json_true()))
-			return oc_nomem(err);
+		rc = check_name(name, oc_plan_file_name_valid(name), "is no name of a file in {run}", at, seen, err);
+		if (rc < 0)
+			return rc;
 	}
 	return 0;
 }
