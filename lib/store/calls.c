@@ -62,15 +62,9 @@ int oc_store_call_end(oc_store *store, const struct oc_call_key *key, const char
 
 int oc_store_attempts(oc_store *store, const char *run, int64_t *number, oc_error **err)
 {
-	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
-	int rc = oc_sql_prepare(store, &st, err, "SELECT coalesce(max(number), 0) FROM attempts WHERE run = ?", "s",
-	                        run);
+	int rc = oc_sql_number(store, "SELECT coalesce(max(number), 0) FROM attempts WHERE run = ?", run, number, err);
 
-	if (rc == 0)
-		rc = oc_sql_step(store, st, err);
-	if (rc > 0)
-		*number = sqlite3_column_int64(st, 0);
-	return rc < 0 ? rc : 0;
+	return OC_MIN(rc, 0);
 }
 
 int oc_store_calls(oc_store *store, const char *run, json_t **list, oc_error **err)

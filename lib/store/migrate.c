@@ -89,18 +89,6 @@ static int apply(oc_store *store, const char *sql, oc_error **err)
 	return oc_sql_run(store, err, text, "");
 }
 
-static int number(oc_store *store, const char *sql, int64_t *out, oc_error **err)
-{
-	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *statement = NULL;
-	int rc = oc_sql_prepare(store, &statement, err, sql, "");
-
-	if (rc == 0)
-		rc = oc_sql_step(store, statement, err);
-	if (rc > 0)
-		*out = sqlite3_column_int64(statement, 0);
-	return rc < 0 ? rc : 0;
-}
-
 static int refuse(oc_store *store, int64_t version, oc_error **err)
 {
 	oc_cleanup(oc_freep) char *path = oc_path_join(store->dir, OC_STORE_FILE);
@@ -131,13 +119,13 @@ static int step_to(oc_store *store, int version, oc_error **err)
 static int all_steps(oc_store *store, oc_error **err)
 {
 	int64_t version = 0, application = 0, objects = 0;
-	int rc = number(store, "PRAGMA user_version", &version, err);
+	int rc = oc_sql_number(store, "PRAGMA user_version", NULL, &version, err);
 
 	/* Read again inside the transaction: another process may have migrated in between. */
-	if (rc == 0)
-		rc = number(store, "PRAGMA application_id", &application, err);
-	if (rc == 0)
-		rc = number(store, "SELECT count(*) FROM sqlite_master", &objects, err);
+	if (rc >= 0)
+		rc = oc_sql_number(store, "PRAGMA application_id", NULL, &application, err);
+	if (rc >= 0)
+		rc = oc_sql_number(store, "SELECT count(*) FROM sqlite_master", NULL, &objects, err);
 	if (rc < 0)
 		return rc;
 	if (version > 0 ? application != APPLICATION_ID : objects > 0)
@@ -153,25 +141,26 @@ static int all_steps(oc_store *store, oc_error **err)
 static int tables(oc_store *store, oc_error **err)
 {
 	int64_t n = 0;
-	int rc = number(store,
-	                "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
-	                "('runs', 'pins', 'attempts', 'events', 'verdicts', 'works', 'saves', 'work_data', 'messages', "
-	                "'calls')",
-	                &n, err);
+	int rc = oc_sql_number(
+	        store,
+	        "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
+	        "('runs', 'pins', 'attempts', 'events', 'verdicts', 'works', 'saves', 'work_data', 'messages', "
+	        "'calls')",
+	        NULL, &n, err);
 
-	if (rc == 0 && n != 10)
+	if (rc >= 0 && n != 10)
 		return oc_sql_fail(store, SQLITE_CORRUPT, err);
-	return rc;
+	return OC_MIN(rc, 0);
 }
 
 int oc_store_migrate(oc_store *store, oc_error **err)
 {
 	int64_t version = 0, application = 0;
-	int rc = number(store, "PRAGMA user_version", &version, err);
+	int rc = oc_sql_number(store, "PRAGMA user_version", NULL, &version, err);
 
-	if (rc == 0)
-		rc = number(store, "PRAGMA application_id", &application, err);
-	if (rc == 0 && (version != OC_STORE_SCHEMA || application != APPLICATION_ID)) {
+	if (rc >= 0)
+		rc = oc_sql_number(store, "PRAGMA application_id", NULL, &application, err);
+	if (rc >= 0 && (version != OC_STORE_SCHEMA || application != APPLICATION_ID)) {
 		rc = oc_sql_begin(store, true, err);
 		if (rc >= 0)
 			rc = oc_sql_end(store, all_steps(store, err), err);

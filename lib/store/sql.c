@@ -161,6 +161,18 @@ void oc_sql_forget(oc_store *store)
 		sqlite3_finalize(oc_steal(store->kept[i]));
 }
 
+int oc_sql_number(oc_store *store, const char *sql, const char *of, int64_t *out, oc_error **err)
+{
+	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
+	int rc = oc_sql_prepare(store, &st, err, sql, of ? "s" : "", of);
+
+	if (rc == 0)
+		rc = oc_sql_step(store, st, err);
+	if (rc > 0)
+		*out = sqlite3_column_int64(st, 0);
+	return rc;
+}
+
 int oc_sql_run(oc_store *store, oc_error **err, const char *sql, const char *types, ...)
 {
 	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *statement = NULL;

@@ -19,6 +19,8 @@ int oc_sql_prepare(oc_store *store, sqlite3_stmt **out, oc_error **err, const ch
 int oc_sql_step(oc_store *store, sqlite3_stmt *statement, oc_error **err); /* 1: a row; 0: the end; negative */
 /* A statement without rows.  The number of rows changed, or negative. */
 int oc_sql_run(oc_store *store, oc_error **err, const char *sql, const char *types, ...);
+/* The whole number that one statement about one thing gives.  1; 0: no row, *out as it was; negative. */
+int oc_sql_number(oc_store *store, const char *sql, const char *of, int64_t *out, oc_error **err);
 void oc_sql_finalizep(sqlite3_stmt **statement);
 void oc_sql_forget(oc_store *store); /* the statements it keeps; before the database is closed */
 const char *oc_sql_text(sqlite3_stmt *statement, int column); /* borrowed; NULL: null */

@@ -23,24 +23,11 @@ static int check(oc_store *store, const char *work, oc_error **err)
 	return oc_context_check(store->ctx, err);
 }
 
-/* The one number that a statement about a Work gives. */
-static int number_of(oc_store *store, const char *sql, const char *work, int64_t *out, oc_error **err)
-{
-	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
-	int rc = oc_sql_prepare(store, &st, err, sql, "s", work);
-
-	if (rc == 0)
-		rc = oc_sql_step(store, st, err);
-	if (rc > 0)
-		*out = sqlite3_column_int64(st, 0);
-	return rc;
-}
-
 /* The caller is in a transaction, so that two senders get two numbers. */
 static int queue(oc_store *store, const char *work, const char *text, int64_t *number, oc_error **err)
 {
 	int64_t finished = 0, waiting = 0, last = 0;
-	int rc = number_of(store, "SELECT state = 'finished' FROM works WHERE id = ?", work, &finished, err);
+	int rc = oc_sql_number(store, "SELECT state = 'finished' FROM works WHERE id = ?", work, &finished, err);
 
 	if (rc == 0)
 		return oc_error_makef(err, OC_ENOTFOUND, 0, NULL, work, "open-conduit work list", "there is no Work %s",
@@ -49,13 +36,14 @@ static int queue(oc_store *store, const char *work, const char *text, int64_t *n
 		return oc_error_makef(err, OC_EINVAL, 0, NULL, work, "open-conduit work list",
 		                      "the Work %s is finished: no turn of it will read a message", work);
 	if (rc > 0)
-		rc = number_of(store, "SELECT count(*) FROM messages WHERE work = ? AND state <> 'delivered'", work,
-		               &waiting, err);
+		rc = oc_sql_number(store, "SELECT count(*) FROM messages WHERE work = ? AND state <> 'delivered'", work,
+		                   &waiting, err);
 	if (rc > 0 && waiting >= WAITING_MAX)
 		return oc_fail(err, OC_ELIMIT, 0, "%d messages wait for the Work %s already: run a turn of it first",
 		               WAITING_MAX, work);
 	if (rc > 0)
-		rc = number_of(store, "SELECT coalesce(max(number), 0) FROM messages WHERE work = ?", work, &last, err);
+		rc = oc_sql_number(store, "SELECT coalesce(max(number), 0) FROM messages WHERE work = ?", work, &last,
+		                   err);
 	if (rc < 0)
 		return rc;
 	*number = last + 1;
