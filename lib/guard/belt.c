@@ -123,7 +123,8 @@ static void give_up(struct oc_guard *g, int64_t now)
 	oc_source_set_timer(g->belt.timer, next);
 }
 
-static void on_timer(void *userdata)
+/* What waits goes to the host that is there, or is given up in its time. */
+static void attend(void *userdata)
 {
 	struct oc_guard *g = userdata;
 
@@ -145,10 +146,7 @@ void oc_belt_hosted(struct oc_guard *g, bool hosted)
 		call->waiting = call->number && hosted;
 		call->until = until;
 	}
-	if (hosted)
-		tell(g);
-	else
-		give_up(g, oc_mono_ms());
+	attend(g);
 }
 
 /* Without the run's secrets: what an agent says goes into records, and on to where others read it.  New, or NULL. */
@@ -205,10 +203,7 @@ static void called(void *arg, uint64_t ticket, const char *name, const json_t *a
 	call->ticket = ticket;
 	call->waiting = true;
 	call->until = oc_mono_ms() + HOST_AWAY_MS;
-	if (g->server.owner)
-		tell(g);
-	else
-		give_up(g, oc_mono_ms());
+	attend(g);
 }
 
 /* The host may have acted, so the call stays; its ticket is known to nobody any more. */
@@ -338,7 +333,7 @@ int oc_belt_begin(struct oc_guard *g, json_t *belt, oc_error **err)
 	oc_belt_end(g);
 	if (!belt)
 		return 0;
-	rc = oc_loop_add_timer(g->loop, -1, on_timer, g, &g->belt.timer, err);
+	rc = oc_loop_add_timer(g->loop, -1, attend, g, &g->belt.timer, err);
 	if (rc >= 0)
 		g->belt.belt = json_incref(belt);
 	return rc < 0 ? rc : 0;
