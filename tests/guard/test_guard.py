@@ -8,21 +8,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-import traceback
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Run, b64, marked, sha  # noqa: E402
+from harness import Run, b64, marked, place, run_tests, sha  # noqa: E402
 
 GUARD, GUEST = (os.path.abspath(a) for a in sys.argv[1:3])
-if os.geteuid() == 0 and "OC_TEST_INSIDE" not in os.environ:  # nothing of this runs as root
-    os.setgroups([])
-    os.setgid(65534)
-    os.setuid(65534)
-    os.environ["HOME"] = "/nonexistent"
-ROOT = tempfile.mkdtemp(prefix="og")
+ROOT = place()
 
 
 def sh(script, *args, **options):
@@ -611,23 +604,4 @@ def test_faults():
         fault(point)
 
 
-def main():
-    names = sys.argv[3:] or [n for n in sorted(globals()) if n.startswith("test_")]
-    if not os.access(GUARD, os.X_OK) or not os.access(GUEST, os.X_OK):
-        print("Bail out! %s can't be executed as uid %d" % (GUARD, os.geteuid()))
-        return 1
-    failed = 0
-    print("1..%d" % len(names))
-    for number, name in enumerate(names, 1):
-        try:
-            globals()[name]()
-            print("ok %d - %s" % (number, name), flush=True)
-        except Exception:
-            failed += 1
-            print("not ok %d - %s" % (number, name))
-            print("# " + traceback.format_exc().replace("\n", "\n# "), flush=True)
-    shutil.rmtree(ROOT, ignore_errors=True)
-    return failed > 0
-
-
-sys.exit(main())
+run_tests(globals(), sys.argv[3:], (GUARD, GUEST), ROOT)
