@@ -168,6 +168,7 @@ int config_load(const char *path, const struct config_world *world, struct confi
 int config_read(const char *text, size_t len, const char *path, const struct config_world *world, struct config **out,
                 struct report *report);
 void config_free(struct config *config);
+bool texts_have(const struct config_texts *list, const char *word);
 /* "SCOPE/BINDING", or NULL; *nearest (may be NULL) is then the full name most like it, or NULL. */
 const struct config_binding *config_binding(const struct config *config, const char *name, const char **nearest);
 /* Names of variables that settings grant a provider (NULL-terminated, never NULL). */

@@ -44,7 +44,6 @@ const char *quoted_mkdir(struct reading *r, const char *path);
 /* 'write "…"', or NULL when no candidate is like the word. */
 const char *did_you_mean(struct reading *r, const char *word, const char *const *candidates);
 
-bool texts_have(const struct config_texts *list, const char *word);
 const struct config_pair *pairs_find(const struct config_pairs *pairs, const char *name);
 
 /* checks.c and others: what one record can't tell alone. */

@@ -45,14 +45,6 @@ static const struct operation {
 	  NOTHING, false, toolbelt_workspace_saved },
 };
 
-static bool granted(const struct config_binding *b, const char *name)
-{
-	for (size_t i = 0; i < b->granted.n; i++)
-		if (!strcmp(b->granted.v[i], name))
-			return true;
-	return false;
-}
-
 bool toolbelt_wanted(const struct config_binding *b, bool executor_hands_out)
 {
 	if (b->requires && b->requires->toolbelt)
@@ -75,7 +67,7 @@ char *toolbelt_request(const struct config_binding *b)
 	bool good = tools != NULL;
 
 	for (size_t i = 0; good && i < sizeof(operations) / sizeof(operations[0]); i++)
-		if (granted(b, operations[i].name))
+		if (texts_have(&b->granted, operations[i].name))
 			good = json_array_append_new(tools, tool_json(&operations[i])) == 0;
 	belt = json_pack("{s:s, s:o}", "instructions", INSTRUCTIONS, "tools", tools);
 	if (belt && good)
@@ -112,7 +104,7 @@ void toolbelt_call(const struct toolbelt *t, oc_toolcall *call)
 	int rc;
 
 	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
-		if (!strcmp(operations[i].name, name) && granted(t->binding, name))
+		if (!strcmp(operations[i].name, name) && texts_have(&t->binding->granted, name))
 			answer = operations[i].fn(t, arguments, &r);
 	text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
 	rc = text ? oc_toolcall_reply(call, text, &err)
