@@ -158,8 +158,8 @@ def main():
     machine()
     exec_against_bare(w)
     planning(w)
-    adopting(w)
     toolbelt(w)
+    adopting(w)  # after all that is confined: the keyrings of so many guards are all that the kernel lets a user have
     hard_links(w)
     shared_objects()
     w.close()

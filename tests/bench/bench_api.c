@@ -327,6 +327,13 @@ static void copy_output(oc_run *run, int stream, uint64_t next, const void *data
 		exit(1);
 }
 
+static void belt_ended(oc_run *run, const char *record, void *userdata)
+{
+	if (!strstr(record, "\"state\":\"exited\""))
+		fprintf(stderr, "%s\n", record);
+	on_ended(run, record, userdata);
+}
+
 static int bench_belt(char **argv)
 {
 	const char *command[] = { "/usr/bin/python3", argv[4], NULL };
@@ -340,7 +347,7 @@ static int bench_belt(char **argv)
 	must(oc_sandbox_broker_new(store, NULL, &broker, &err), &err, "broker");
 	ops.call = answer;
 	ops.output = copy_output;
-	ops.ended = on_ended;
+	ops.ended = belt_ended;
 	ops.failed = on_failed;
 	request.workspace = argv[3];
 	request.policy = argv[5];
