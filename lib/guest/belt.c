@@ -9,7 +9,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -30,7 +29,7 @@ static void drop(struct oc_belt_client *c)
 {
 	if (c->fd >= 0)
 		close(c->fd);
-	free(c->out);
+	oc_queue_free(&c->out);
 	memset(c, 0, sizeof(*c));
 	c->fd = -1;
 }
@@ -135,7 +134,7 @@ size_t oc_belt_poll(const struct oc_belt *b, struct pollfd *p, bool room)
 	p[n++] = (struct pollfd){ slot && room ? b->listener : -1, POLLIN, 0 };
 	for (size_t i = 0; i < OC_BELT_CLIENTS; i++) {
 		const struct oc_belt_client *c = &b->clients[i];
-		short events = (short)((room ? POLLIN : 0) | (c->len > c->off ? POLLOUT : 0));
+		short events = (short)((room ? POLLIN : 0) | (oc_queue_pending(&c->out) ? POLLOUT : 0));
 
 		p[n++] = (struct pollfd){ events ? c->fd : -1, events, 0 };
 	}
@@ -180,19 +179,8 @@ static int read_client(struct oc_belt_client *c, struct oc_link *channel)
 /* What can't be written any more is noticed by the reading side. */
 static void write_client(struct oc_belt_client *c)
 {
-	while (c->off < c->len) {
-		ssize_t n = send(c->fd, c->out + c->off, c->len - c->off, MSG_DONTWAIT | MSG_NOSIGNAL);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno != EAGAIN)
-			c->off = c->len;
-		if (n < 0)
-			break;
-		c->off += (size_t)n;
-	}
-	if (c->off == c->len)
-		c->off = c->len = 0;
+	if (oc_queue_send(&c->out, c->fd) < 0)
+		c->out.off = c->out.len;
 }
 
 int oc_belt_turn(struct oc_belt *b, const struct pollfd *p, struct oc_link *channel)
@@ -215,28 +203,9 @@ int oc_belt_turn(struct oc_belt *b, const struct pollfd *p, struct oc_link *chan
 
 static bool keep(struct oc_belt_client *c, const unsigned char *data, size_t len)
 {
-	unsigned char *more;
-
-	if (c->off) {
-		memmove(c->out, c->out + c->off, c->len - c->off);
-		c->len -= c->off;
-		c->off = 0;
-	}
-	if (len > OC_BELT_OUT_MAX - c->len)
+	if (len > OC_BELT_OUT_MAX - oc_queue_pending(&c->out) || oc_queue_reserve(&c->out, len) < 0)
 		return false;
-	if (c->len + len > c->cap) {
-		size_t cap = c->cap ? c->cap : 4096;
-
-		while (cap < c->len + len)
-			cap *= 2;
-		more = realloc(c->out, cap);
-		if (!more)
-			return false;
-		c->out = more;
-		c->cap = cap;
-	}
-	memcpy(c->out + c->len, data, len);
-	c->len += len;
+	oc_queue_put(&c->out, data, len);
 	return true;
 }
 

@@ -18,8 +18,7 @@ struct oc_belt {
 	struct oc_belt_client {
 		int fd; /* -1: free */
 		uint32_t id;
-		unsigned char *out;
-		size_t len, off, cap;
+		struct oc_queue out;
 	} clients[OC_BELT_CLIENTS];
 };
 

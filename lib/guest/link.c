@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -27,7 +26,7 @@ void oc_link_free(struct oc_link *l)
 {
 	oc_link_drop_fds(l);
 	oc_frame_reader_free(&l->in);
-	free(l->out);
+	oc_queue_free(&l->out);
 	if (l->fd >= 0)
 		close(l->fd);
 	oc_link_init(l, -1);
@@ -84,65 +83,30 @@ int oc_link_read(struct oc_link *l)
 	return result < 0 ? result : 1;
 }
 
-static int reserve(struct oc_link *l, size_t more)
-{
-	size_t need, cap = l->out_cap ? l->out_cap : 4096;
-	unsigned char *data;
-
-	if (l->out_off) {
-		memmove(l->out, l->out + l->out_off, l->out_len - l->out_off);
-		l->out_len -= l->out_off;
-		l->out_off = 0;
-	}
-	need = l->out_len + more;
-	if (need <= l->out_cap)
-		return 0;
-	while (cap < need)
-		cap *= 2;
-	data = realloc(l->out, cap);
-	if (!data)
-		return -ENOMEM;
-	l->out = data;
-	l->out_cap = cap;
-	return 0;
-}
-
 int oc_link_queue(struct oc_link *l, enum oc_frame_type type, const void *a, size_t a_len, const void *b, size_t b_len)
 {
+	unsigned char head[OC_FRAME_HEADER];
+
 	if (a_len > OC_FRAME_MAX || b_len > OC_FRAME_MAX - a_len)
 		return -EMSGSIZE;
-	if (reserve(l, OC_FRAME_HEADER + a_len + b_len) < 0)
+	if (oc_queue_reserve(&l->out, sizeof(head) + a_len + b_len) < 0)
 		return -ENOMEM;
-	oc_frame_header(l->out + l->out_len, type, (uint32_t)(a_len + b_len));
-	l->out_len += OC_FRAME_HEADER;
-	if (a_len)
-		memcpy(l->out + l->out_len, a, a_len);
-	l->out_len += a_len;
-	if (b_len)
-		memcpy(l->out + l->out_len, b, b_len);
-	l->out_len += b_len;
+	oc_frame_header(head, type, (uint32_t)(a_len + b_len));
+	oc_queue_put(&l->out, head, sizeof(head));
+	oc_queue_put(&l->out, a, a_len);
+	oc_queue_put(&l->out, b, b_len);
 	return 0;
 }
 
 size_t oc_link_pending(const struct oc_link *l)
 {
-	return l->out_len - l->out_off;
+	return oc_queue_pending(&l->out);
 }
 
 void oc_link_flush(struct oc_link *l)
 {
-	while (!l->ended && oc_link_pending(l)) {
-		ssize_t n = send(l->fd, l->out + l->out_off, oc_link_pending(l), MSG_DONTWAIT | MSG_NOSIGNAL);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN)
-			return;
-		if (n < 0)
-			l->ended = true;
-		else
-			l->out_off += (size_t)n;
-	}
+	if (!l->ended && oc_queue_send(&l->out, l->fd) < 0)
+		l->ended = true;
 }
 
 bool oc_link_drain(struct oc_link *l, int ms)

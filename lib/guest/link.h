@@ -5,6 +5,7 @@
 #define OC_GUEST_LINK_H
 
 #include "guest/channel.h"
+#include "guest/queue.h"
 
 #define OC_LINK_FDS  3            /* what GO carries */
 #define OC_LINK_HIGH (256u << 10) /* stop producing above this */
@@ -13,8 +14,7 @@ struct oc_link {
 	int fd;
 	bool ended; /* the other side closed it, or it broke */
 	struct oc_frame_reader in;
-	unsigned char *out;
-	size_t out_len, out_off, out_cap;
+	struct oc_queue out;
 	int fds[OC_LINK_FDS];
 	unsigned n_fds;
 };
