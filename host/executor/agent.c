@@ -66,12 +66,18 @@ static void set(char **to, const char *text)
 	*to = text ? strdup(text) : NULL;
 }
 
+void agent_because(struct agent_outcome *o, const char *reason, const char *subject, const char *message,
+                   const char *fix)
+{
+	set(&o->reason, reason);
+	set(&o->subject, subject);
+	set(&o->message, message);
+	set(&o->fix, fix);
+}
+
 void agent_outcome_free(struct agent_outcome *o)
 {
-	free(o->reason);
-	free(o->subject);
-	free(o->message);
-	free(o->fix);
+	agent_because(o, NULL, NULL, NULL, NULL);
 	*o = (struct agent_outcome){ 0 };
 }
 
@@ -81,10 +87,7 @@ static void turn_over(struct agent_outcome *o, const struct talk_event *e)
 	o->failed = e->failed;
 	if (!e->failed)
 		return;
-	set(&o->reason, e->why->reason);
-	set(&o->subject, e->why->subject);
-	set(&o->message, e->why->message);
-	set(&o->fix, e->why->fix);
+	agent_because(o, e->why->reason, e->why->subject, e->why->message, e->why->fix);
 	o->no_session |= e->why->no_session;
 }
 

@@ -29,6 +29,9 @@ struct agent_outcome {
 	char *reason, *subject, *message, *fix;
 };
 void agent_outcome_free(struct agent_outcome *outcome);
+/* Why, in place of what was there; copied, each may be NULL. */
+void agent_because(struct agent_outcome *outcome, const char *reason, const char *subject, const char *message,
+                   const char *fix);
 
 struct agent {
 	struct host *h;

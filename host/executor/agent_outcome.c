@@ -14,43 +14,30 @@ static bool is_state(const json_t *record, const char *state)
 	return is && !strcmp(is, state);
 }
 
-static void because(struct agent_outcome *o, const char *reason, const char *subject, const char *message,
-                    const char *fix)
-{
-	free(o->reason);
-	free(o->subject);
-	free(o->message);
-	free(o->fix);
-	o->reason = strdup(reason);
-	o->subject = strdup(subject);
-	o->message = strdup(message);
-	o->fix = strdup(fix);
-}
-
 /* In one word, and with a reason where there is something to be done about it. */
 static const char *word(struct agent *a, const json_t *record)
 {
 	struct agent_outcome *o = &a->outcome;
 
 	if (o->no_tools) {
-		because(o, "agent_failed", AGENT_TOOLS_NAME,
-		        "the agent could not reach its toolbelt, which the binding requires, and was stopped",
-		        "open-conduit runs logs shows why; or leave toolbelt out of the binding's requires");
+		agent_because(o, "agent_failed", AGENT_TOOLS_NAME,
+		              "the agent could not reach its toolbelt, which the binding requires, and was stopped",
+		              "open-conduit runs logs shows why; or leave toolbelt out of the binding's requires");
 		return "no_toolbelt";
 	}
 	if (a->interrupted) {
-		because(o, "agent_interrupted", a->executor->name, "the turn was interrupted before it was done",
-		        "run another turn: its session goes on");
+		agent_because(o, "agent_interrupted", a->executor->name, "the turn was interrupted before it was done",
+		              "run another turn: its session goes on");
 		return "interrupted";
 	}
 	if (is_state(record, "timeout")) {
-		because(o, "agent_timeout", a->executor->name, "the turn was not done when its time was over",
-		        "give it more, as in --timeout 1h; its session goes on");
+		agent_because(o, "agent_timeout", a->executor->name, "the turn was not done when its time was over",
+		              "give it more, as in --timeout 1h; its session goes on");
 		return "timeout";
 	}
 	if (is_state(record, "stopped")) {
-		because(o, "agent_interrupted", a->executor->name, "the run was stopped before the turn was done",
-		        "run another turn: its session goes on");
+		agent_because(o, "agent_interrupted", a->executor->name, "the run was stopped before the turn was done",
+		              "run another turn: its session goes on");
 		return "stopped";
 	}
 	if (!is_state(record, "exited"))
@@ -59,8 +46,9 @@ static const char *word(struct agent *a, const json_t *record)
 		return "failed";
 	if (o->finished)
 		return "done";
-	because(o, "agent_failed", a->executor->name,
-	        o->taken ? "it ended without a result" : "it ended before it had read what was asked of it", FIX_LOGS);
+	agent_because(o, "agent_failed", a->executor->name,
+	              o->taken ? "it ended without a result" : "it ended before it had read what was asked of it",
+	              FIX_LOGS);
 	return "no_result";
 }
 
@@ -218,6 +206,7 @@ bool agent_settle(struct host *h, const json_t *run)
 	uint64_t offset = 0;
 	json_t *told = NULL;
 	oc_error *err = NULL;
+	bool done;
 	int rc = 1;
 
 	if (!a.executor || !a.run || agent_noted(run))
@@ -233,6 +222,7 @@ bool agent_settle(struct host *h, const json_t *run)
 	}
 	agent_end(&a);
 	oc_error_free(err);
+	done = told != NULL;
 	json_decref(told);
-	return told != NULL;
+	return done;
 }

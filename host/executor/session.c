@@ -5,8 +5,19 @@
 
 #define RUNS_LOOKED_AT 50
 
+/* A run's record, new; NULL: it can't be had. */
+static json_t *record(struct host *h, const char *id)
+{
+	char *text = NULL;
+	oc_error *err = NULL;
+	json_t *run = oc_store_run(h->store, id, &text, &err) < 0 ? NULL : host_parse(h, "the record of a run", text);
+
+	oc_error_free(err);
+	return run;
+}
+
 /* The newest run of the Work in which an agent of this kind was started: whatever was pinned and never ran has no
- * session.  New; NULL: there is none. */
+ * session.  Settled; new; NULL: there is none. */
 static json_t *last_run(struct host *h, const struct executor *executor, const json_t *work)
 {
 	const json_t *runs = json_object_get(work, "runs"), *one;
@@ -14,20 +25,21 @@ static json_t *last_run(struct host *h, const struct executor *executor, const j
 
 	json_array_foreach(runs, i, one)
 	{
-		char *text = NULL;
-		oc_error *err = NULL;
-		json_t *run;
+		json_t *run, *again;
 
 		if (i >= RUNS_LOOKED_AT)
 			break;
-		run = oc_store_run(h->store, host_string(one, "id"), &text, &err) < 0
-		              ? NULL
-		              : host_parse(h, "the record of a run", text);
-		oc_error_free(err);
-		if (run && agent_executor_of(run) == executor && agent_session_of(run) &&
-		    !json_is_null(json_object_get(run, "proved")) && json_object_get(run, "proved"))
+		run = record(h, host_string(one, "id"));
+		if (!run || agent_executor_of(run) != executor || !agent_session_of(run) ||
+		    json_is_null(json_object_get(run, "proved")) || !json_object_get(run, "proved")) {
+			json_decref(run);
+			continue;
+		}
+		again = agent_settle(h, run) ? record(h, host_string(run, "id")) : NULL;
+		if (!again)
 			return run;
 		json_decref(run);
+		return again;
 	}
 	return NULL;
 }
@@ -67,17 +79,6 @@ int session_choose(struct host *h, const struct executor *executor, const struct
 
 	*out = (struct session){ 0 };
 	if (run) {
-		if (agent_settle(h, run)) {
-			char *text = NULL;
-
-			if (oc_store_run(h->store, host_string(run, "id"), &text, NULL) >= 0) {
-				json_t *again = host_parse(h, "the record of a run", text);
-
-				json_decref(run);
-				run = again;
-				id = agent_session_of(run);
-			}
-		}
 		out->resume =
 		        id && strlen(id) < sizeof(out->id) &&
 		        same_dir(agent_config_dir_of(run), executor_variable(turn->binding, "CLAUDE_CONFIG_DIR")) &&
