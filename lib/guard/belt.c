@@ -10,7 +10,8 @@
 
 #define HOST_AWAY_MS 60000
 #define RETRY_MS     20
-#define UNREAD_MAX   (8u << 20) /* of answers the guest has not taken */
+#define UNREAD_MAX   (512u << 10) /* of a client's answers the guest has not taken, and the last of them */
+#define SPARE        65536u       /* for what isn't a client's */
 #define PROGRESS_MAX ((int64_t)1 << 53)
 
 static const char AWAY[] = "host_away: no host of this run is there to answer; nothing was done. Try again later.";
@@ -34,12 +35,24 @@ static struct oc_belt_call *find_call(struct oc_guard_belt *b, uint64_t number)
 	return NULL;
 }
 
+/* Each client has room of its own, so that one that asks and doesn't read costs no other its answers. */
+static bool room(struct oc_guard_client *c, size_t len)
+{
+	const struct oc_buf *out = &c->guard->session.out;
+
+	if (!out->len)
+		c->unread = 0;
+	return c->unread <= UNREAD_MAX && len + SPARE <= out->max - out->len;
+}
+
 static int send_line(void *arg, const void *line, size_t len)
 {
 	struct oc_guard_client *c = arg;
 	const char *p = line;
-	int rc = c->guard->session.out.len > UNREAD_MAX ? OC_ELIMIT : 0;
+	int rc = room(c, len) ? 0 : OC_ELIMIT;
 
+	if (rc == 0)
+		c->unread += len;
 	while (rc >= 0 && len) {
 		unsigned char frame[4 + 65536];
 		size_t n = OC_MIN(len, sizeof(frame) - 4);
@@ -51,6 +64,24 @@ static int send_line(void *arg, const void *line, size_t len)
 		len -= n;
 	}
 	return rc;
+}
+
+static void close_client(struct oc_guard_client *c)
+{
+	oc_mcp_free(c->mcp);
+	c->mcp = NULL;
+	c->id = 0;
+	c->unread = 0;
+}
+
+/* It would wait for ever for what it can't be sent, so it goes, and the guest is told. */
+static void shut(struct oc_guard_client *c)
+{
+	unsigned char id[4];
+
+	oc_put_u32(id, c->id);
+	(void)oc_session_send(c->guard, OC_FRAME_BELT_CLOSE, id, sizeof(id));
+	close_client(c);
 }
 
 static void forget(struct oc_guard_belt *b, struct oc_belt_call *call)
@@ -99,12 +130,15 @@ static void conclude(struct oc_guard *g, struct oc_belt_call *call, const json_t
 {
 	struct oc_guard_client *c = find_client(&g->belt, call->client);
 	uint64_t ticket = call->ticket;
+	int rc = 0;
 
 	forget(&g->belt, call);
 	if (c && result)
-		(void)oc_mcp_answer(c->mcp, ticket, result);
+		rc = oc_mcp_answer(c->mcp, ticket, result);
 	else if (c)
-		(void)oc_mcp_fail(c->mcp, ticket, error);
+		rc = oc_mcp_fail(c->mcp, ticket, error);
+	if (rc < 0)
+		shut(c);
 	oc_session_flush(g);
 }
 
@@ -211,13 +245,6 @@ static void cancelled(void *arg OC_UNUSED, uint64_t ticket OC_UNUSED)
 {
 }
 
-static void close_client(struct oc_guard_client *c)
-{
-	oc_mcp_free(c->mcp);
-	c->mcp = NULL;
-	c->id = 0;
-}
-
 static const char *opened(struct oc_guard *g, uint32_t id)
 {
 	static const struct oc_mcp_ops ops = { send_line, called, cancelled };
@@ -239,15 +266,10 @@ static const char *opened(struct oc_guard *g, uint32_t id)
 	return "more clients of the toolbelt than there may be";
 }
 
-static void said(struct oc_guard *g, struct oc_guard_client *c, const void *data, size_t len)
+static void said(struct oc_guard_client *c, const void *data, size_t len)
 {
-	unsigned char id[4];
-
-	if (oc_mcp_feed(c->mcp, data, len) >= 0)
-		return;
-	oc_put_u32(id, c->id);
-	close_client(c);
-	(void)oc_session_send(g, OC_FRAME_BELT_CLOSE, id, sizeof(id));
+	if (oc_mcp_feed(c->mcp, data, len) < 0)
+		shut(c);
 }
 
 const char *oc_belt_frame(struct oc_guard *g, const struct oc_frame *frame)
@@ -266,7 +288,7 @@ const char *oc_belt_frame(struct oc_guard *g, const struct oc_frame *frame)
 		wrong = "a client of the toolbelt that never came";
 	} else if ((c = find_client(b, id))) { /* else we closed it while this was on its way */
 		if (frame->type == OC_FRAME_BELT_SAID)
-			said(g, c, cursor.p, (size_t)(cursor.end - cursor.p));
+			said(c, cursor.p, (size_t)(cursor.end - cursor.p));
 		else
 			close_client(c);
 	}
@@ -320,7 +342,8 @@ int oc_belt_progress(struct oc_guard *g, const json_t *params, oc_error **err)
 		rc = call_of(g, number, &call, err);
 	c = rc >= 0 && call ? find_client(&g->belt, call->client) : NULL;
 	if (c) {
-		(void)oc_mcp_progress(c->mcp, call->ticket, (double)progress, (double)total, message);
+		if (oc_mcp_progress(c->mcp, call->ticket, (double)progress, (double)total, message) < 0)
+			shut(c);
 		oc_session_flush(g);
 	}
 	return rc;

@@ -23,6 +23,7 @@ struct oc_guard_client {
 	struct oc_guard *guard;
 	struct oc_mcp *mcp; /* NULL: free */
 	uint32_t id;
+	size_t unread; /* at most so much of it the guest has not taken */
 };
 struct oc_belt_call {
 	uint64_t number; /* 0: free */

@@ -170,7 +170,9 @@ int oc_session_send(struct oc_guard *g, enum oc_frame_type type, const void *dat
 	if (len > OC_FRAME_MAX)
 		return OC_ELIMIT;
 	oc_frame_header(head, type, (uint32_t)len);
-	rc = oc_buf_add(&s->out, head, sizeof(head));
+	rc = oc_buf_reserve(&s->out, sizeof(head) + len); /* a whole frame or nothing of it */
+	if (rc == 0)
+		rc = oc_buf_add(&s->out, head, sizeof(head));
 	if (rc == 0 && len)
 		rc = oc_buf_add(&s->out, data, len);
 	return rc;
