@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One Docker Engine, spoken to by its API: over a unix socket, TLS, or `docker system dial-stdio` for endpoints that only the CLI
+ * reaches.  Connections are kept; several requests may be under way.  One thread.
+ *
+ * Sources: Docker Engine API 1.44 to 1.51; 28 is the first engine with isolated gateway mode. */
+#ifndef DOCKER_ENGINE_H
+#define DOCKER_ENGINE_H
+
+#include <jansson.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "util.h"
+
+#define ENGINE_REPLY_MAX (8u << 20) /* of a body: a longer one is an error */
+#define ENGINE_MIN_MAJOR 28
+
+/* Where a context leads.  All owned. */
+struct endpoint {
+	char *context;          /* as the binding names it */
+	char *host;             /* "unix:///run/docker.sock", "tcp://…", "ssh://…" */
+	char *ca, *cert, *key;  /* files of a TLS endpoint, or NULL */
+	bool skip_verify;
+	char *docker;           /* the CLI, for what only it reaches; NULL: not found */
+};
+/* The context's endpoint, from the CLI's own files (DOCKER_CONFIG or ~/.docker) and, for "default", DOCKER_HOST of our environment where pass_env
+ * grants it, else /var/run/docker.sock.  sandbox_unavailable names a context that isn't there and how to see which are. */
+int endpoint_find(const char *context, struct endpoint *out, struct refusal *r);
+json_t *endpoint_json(const struct endpoint *e);                                    /* new: what a plan pins */
+int endpoint_from_json(const json_t *json, struct endpoint *out, struct refusal *r);
+void endpoint_clear(struct endpoint *e);
+
+struct engine;
+struct request;
+struct reply {
+	long status;  /* 0: no answer came; `why` says what happened */
+	json_t *json; /* NULL: none, or not JSON */
+	char *why;    /* the engine's own message, or the transport's; NULL with a 2xx */
+};
+void reply_clear(struct reply *reply);
+
+/* Asks /version: an engine that can't be reached, is older than 28 or has no API in common is sandbox_unavailable, with the fix. */
+int engine_open(const struct endpoint *e, struct engine **out, struct refusal *r);
+void engine_free(struct engine *e); /* what is under way is dropped */
+const char *engine_version(const struct engine *e); /* "28.5.2" */
+/* GET /info, asked once.  Borrowed. */
+const json_t *engine_info(struct engine *e, struct refusal *r);
+
+/* path begins with a slash and has no version.  body: borrowed, or NULL.  timeout_ms 0: none.  Owned by the engine until
+ * request_take, which waits for it; a freed request is dropped. */
+struct request *engine_begin(struct engine *e, const char *method, const char *path, const json_t *body, int timeout_ms);
+bool request_done(const struct request *request);
+void request_take(struct request *request, struct reply *out);
+void request_drop(struct request *request);
+/* Moves all that is under way; returns when one is done, one of the n extra descriptors is ready (revents are set), or after
+ * timeout_ms (-1: none).  Negative errno. */
+int engine_poll(struct engine *e, struct pollfd *extra, size_t n, int timeout_ms);
+/* begin, wait, take. */
+void engine_ask(struct engine *e, const char *method, const char *path, const json_t *body, int timeout_ms, struct reply *out);
+/* Percent-encoded, new. */
+char *engine_escape(const char *text);
+
+#endif
