@@ -11,23 +11,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "util.h"
+#include "common/util.h"
 
 #define ENGINE_REPLY_MAX (8u << 20) /* of a body: a longer one is an error */
 #define ENGINE_MIN_MAJOR 28
 
 /* Where a context leads.  All owned. */
 struct endpoint {
-	char *context;          /* as the binding names it */
-	char *host;             /* "unix:///run/docker.sock", "tcp://…", "ssh://…" */
-	char *ca, *cert, *key;  /* files of a TLS endpoint, or NULL */
+	char *context;         /* as the binding names it */
+	char *host;            /* "unix:///run/docker.sock", "tcp://…", "ssh://…" */
+	char *ca, *cert, *key; /* files of a TLS endpoint, or NULL */
 	bool skip_verify;
-	char *docker;           /* the CLI, for what only it reaches; NULL: not found */
+	char *docker; /* the CLI, for what only it reaches; NULL: not found */
 };
 /* The context's endpoint, from the CLI's own files (DOCKER_CONFIG or ~/.docker) and, for "default", DOCKER_HOST of our environment where pass_env
  * grants it, else /var/run/docker.sock.  sandbox_unavailable names a context that isn't there and how to see which are. */
 int endpoint_find(const char *context, struct endpoint *out, struct refusal *r);
-json_t *endpoint_json(const struct endpoint *e);                                    /* new: what a plan pins */
+json_t *endpoint_json(const struct endpoint *e); /* new: what a plan pins */
 int endpoint_from_json(const json_t *json, struct endpoint *out, struct refusal *r);
 void endpoint_clear(struct endpoint *e);
 
@@ -42,14 +42,15 @@ void reply_clear(struct reply *reply);
 
 /* Asks /version: an engine that can't be reached, is older than 28 or has no API in common is sandbox_unavailable, with the fix. */
 int engine_open(const struct endpoint *e, struct engine **out, struct refusal *r);
-void engine_free(struct engine *e); /* what is under way is dropped */
+void engine_free(struct engine *e);                 /* what is under way is dropped */
 const char *engine_version(const struct engine *e); /* "28.5.2" */
 /* GET /info, asked once.  Borrowed. */
 const json_t *engine_info(struct engine *e, struct refusal *r);
 
 /* path begins with a slash and has no version.  body: borrowed, or NULL.  timeout_ms 0: none.  Owned by the engine until
  * request_take, which waits for it; a freed request is dropped. */
-struct request *engine_begin(struct engine *e, const char *method, const char *path, const json_t *body, int timeout_ms);
+struct request *engine_begin(struct engine *e, const char *method, const char *path, const json_t *body,
+                             int timeout_ms);
 bool request_done(const struct request *request);
 void request_take(struct request *request, struct reply *out);
 void request_drop(struct request *request);
@@ -57,7 +58,8 @@ void request_drop(struct request *request);
  * timeout_ms (-1: none).  Negative errno. */
 int engine_poll(struct engine *e, struct pollfd *extra, size_t n, int timeout_ms);
 /* begin, wait, take. */
-void engine_ask(struct engine *e, const char *method, const char *path, const json_t *body, int timeout_ms, struct reply *out);
+void engine_ask(struct engine *e, const char *method, const char *path, const json_t *body, int timeout_ms,
+                struct reply *out);
 /* Percent-encoded, new. */
 char *engine_escape(const char *text);
 

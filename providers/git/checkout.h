@@ -32,8 +32,8 @@ int checkout_configure(struct checkout *c, struct refusal *r);
 void checkout_close(struct checkout *c);
 /* sandbox_workspace, with "git -C <its path> <command>" for a fix. */
 int checkout_refuse(const struct checkout *c, struct refusal *r, const char *command, const char *fmt, ...)
-        GIT_PRINTF(4, 5);
-int checkout_note(struct checkout *c, struct refusal *r, const char *fmt, ...) GIT_PRINTF(3, 4);
+        PRINTF_LIKE(4, 5);
+int checkout_note(struct checkout *c, struct refusal *r, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* The objects directories of common, with those it borrows from. */
 int alternates_load(struct checkout *c, struct refusal *r);

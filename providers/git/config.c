@@ -39,7 +39,7 @@ static int on_extension(const git_config_entry *e, void *payload)
 	struct extensions *x = payload;
 	const char *name = strchr(e->name, '.') + 1, *value = e->value ? e->value : "";
 
-	for (size_t i = 0; i < GIT_COUNT(fine); i++)
+	for (size_t i = 0; i < COUNT(fine); i++)
 		if (!strcasecmp(name, fine[i]))
 			return 0;
 	if (!strcasecmp(name, "partialclone"))

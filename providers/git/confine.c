@@ -221,7 +221,7 @@ struct program {
 
 static void emit(struct program *p, uint16_t code, uint8_t jt, uint8_t jf, uint32_t k)
 {
-	if (p->n < GIT_COUNT(p->code))
+	if (p->n < COUNT(p->code))
 		p->code[p->n] = (struct sock_filter){ code, jt, jf, k };
 	p->n++;
 }
@@ -251,7 +251,7 @@ static int filter(struct refusal *r)
 	emit(&p, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, ARCH);
 	answer(&p, SECCOMP_RET_KILL_PROCESS);
 	emit(&p, BPF_LD | BPF_W | BPF_ABS, 0, 0, (uint32_t)offsetof(struct seccomp_data, nr));
-	for (size_t i = 0; i < GIT_COUNT(calls); i++) {
+	for (size_t i = 0; i < COUNT(calls); i++) {
 		emit(&p, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, calls[i]);
 		answer(&p, SECCOMP_RET_ALLOW);
 	}
@@ -264,7 +264,7 @@ static int filter(struct refusal *r)
 	only_when(&p, __NR_kill, 0, 0xffffffffu, (uint32_t)getpid());
 	only_when(&p, __NR_tgkill, 0, 0xffffffffu, (uint32_t)getpid());
 	answer(&p, SECCOMP_RET_ERRNO | ENOSYS);
-	if (p.n > GIT_COUNT(p.code))
+	if (p.n > COUNT(p.code))
 		return errno = E2BIG, unavailable(r, "seccomp", "its filter");
 	program = (struct sock_fprog){ (unsigned short)p.n, p.code };
 	if (syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program))

@@ -20,7 +20,7 @@ static bool class_has(const char *name, size_t len, unsigned char c)
 		        { "punct", ispunct }, { "space", isspace }, { "upper", isupper }, { "xdigit", isxdigit } };
 	size_t i;
 
-	for (i = 0; i < GIT_COUNT(classes); i++)
+	for (i = 0; i < COUNT(classes); i++)
 		if (strlen(classes[i].name) == len && !strncmp(classes[i].name, name, len))
 			return classes[i].is(c) != 0;
 	return false;

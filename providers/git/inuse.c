@@ -62,7 +62,7 @@ static char *used_in(int common, const char *folder, bool head, const char *bran
 		if (!file || head_is(common, file, branch))
 			return format("%sHEAD", folder);
 	}
-	for (i = 0; i < GIT_COUNT(files); i++) {
+	for (i = 0; i < COUNT(files); i++) {
 		cleanup_free char *file = format("%s%s", folder, files[i]);
 
 		if (!file || names_branch(common, file, branch))
@@ -94,7 +94,7 @@ static char *locked_in(int common, const char *folder)
 	struct stat st;
 	size_t i;
 
-	for (i = 0; i < GIT_COUNT(files); i++) {
+	for (i = 0; i < COUNT(files); i++) {
 		char *file = format("%s%s", folder, files[i]);
 
 		if (file && fstatat(common, file, &st, AT_SYMLINK_NOFOLLOW) == 0)

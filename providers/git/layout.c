@@ -138,7 +138,7 @@ int layout_write(const struct layout *l, struct refusal *r)
 		                               ".git/hooks" };
 	cleanup_free char *head = format("ref: refs/heads/%s\n", l->branch);
 
-	for (size_t i = 0; i < GIT_COUNT(folders); i++)
+	for (size_t i = 0; i < COUNT(folders); i++)
 		if (mkdirat(l->root, folders[i], 0755) < 0)
 			return unwritten(r, folders[i]);
 	if (put(l, ".git/HEAD", head, r) || write_config(l, r) || put(l, ".git/info/exclude", "", r))

@@ -101,7 +101,7 @@ static int load_index(struct leftover *l, const char *path, struct index_entries
 		if (!result)
 			result = index_read(other.data, other.len, e);
 	}
-	for (size_t i = 0; i < GIT_COUNT(e->stage); i++)
+	for (size_t i = 0; i < COUNT(e->stage); i++)
 		files_sort(&e->stage[i]);
 	files_sort(&e->skipped);
 	if (result && result != -ENOMEM && result != -E2BIG) {
@@ -204,7 +204,7 @@ static int find_tracked(struct leftover *l, const struct base *b, const struct i
 	cleanup_files struct files head = { 0 };
 	int result = 0;
 
-	for (size_t i = 0; i < GIT_COUNT(e->stage) && !result; i++)
+	for (size_t i = 0; i < COUNT(e->stage) && !result; i++)
 		result = add_all(out, &e->stage[i]);
 	if (!result && b->have)
 		result = files_of_tree(l->w, &b->tree, &head);

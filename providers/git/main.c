@@ -86,7 +86,7 @@ static void answer(oc_call *call, json_t *reply, struct refusal *r)
 static void on_create(oc_call *call, void *userdata)
 {
 	struct refusal r = { 0 };
-	cleanup_json json_t *params = take_params(call, &r, create_params, GIT_COUNT(create_params));
+	cleanup_json json_t *params = take_params(call, &r, create_params, COUNT(create_params));
 
 	(void)userdata;
 	answer(call, params ? create_workspace(params, &r) : NULL, &r);
@@ -95,7 +95,7 @@ static void on_create(oc_call *call, void *userdata)
 static void on_save(oc_call *call, void *userdata)
 {
 	struct refusal r = { 0 };
-	cleanup_json json_t *params = take_params(call, &r, save_params, GIT_COUNT(save_params));
+	cleanup_json json_t *params = take_params(call, &r, save_params, COUNT(save_params));
 
 	(void)userdata;
 	answer(call, params ? save_workspace(params, &r) : NULL, &r);
@@ -104,7 +104,7 @@ static void on_save(oc_call *call, void *userdata)
 static void on_remove(oc_call *call, void *userdata)
 {
 	struct refusal r = { 0 };
-	cleanup_json json_t *params = take_params(call, &r, remove_params, GIT_COUNT(remove_params));
+	cleanup_json json_t *params = take_params(call, &r, remove_params, COUNT(remove_params));
 
 	(void)userdata;
 	answer(call, params ? remove_workspace(params, &r) : NULL, &r);
@@ -122,10 +122,10 @@ static bool start_libgit2(void)
 
 	if (git_libgit2_init() < 0)
 		return false;
-	for (size_t i = 0; i < GIT_COUNT(levels); i++)
+	for (size_t i = 0; i < COUNT(levels); i++)
 		if (git_libgit2_opts(GIT_OPT_SET_SEARCH_PATH, levels[i], "/nonexistent") < 0)
 			return false;
-	if (git_libgit2_opts(GIT_OPT_SET_EXTENSIONS, extensions, GIT_COUNT(extensions)) < 0)
+	if (git_libgit2_opts(GIT_OPT_SET_EXTENSIONS, extensions, COUNT(extensions)) < 0)
 		return false;
 	return git_libgit2_opts(GIT_OPT_SET_TEMPLATE_PATH, "/nonexistent") == 0 &&
 	       git_libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION, 1) == 0 &&

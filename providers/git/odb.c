@@ -108,7 +108,7 @@ static bool parse_head(struct reading *r)
 	const char *nul = memchr(r->head, 0, r->got), *at = NULL;
 	uint64_t size = 0;
 
-	for (size_t i = 0; nul && i < GIT_COUNT(kinds); i++)
+	for (size_t i = 0; nul && i < COUNT(kinds); i++)
 		if (!strncmp(r->head, kinds[i].name, strlen(kinds[i].name))) {
 			r->type = kinds[i].type;
 			at = r->head + strlen(kinds[i].name);

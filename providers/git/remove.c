@@ -78,7 +78,7 @@ json_t *remove_workspace(const json_t *params, struct refusal *r)
 		if (w.fd < 0)
 			reply = json_object();
 		else
-			(void)task_run("remove", paths, GIT_COUNT(paths), remove_step, &a, &reply, r);
+			(void)task_run("remove", paths, COUNT(paths), remove_step, &a, &reply, r);
 	}
 	works_close(&w);
 	return reply;

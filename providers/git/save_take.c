@@ -193,7 +193,7 @@ static int take_ref(struct taking *t, const struct ref *ref)
 	}
 	if (same_in_checkout(t, ref->name, &id))
 		return 0;
-	for (size_t i = 0; i < GIT_COUNT(kinds); i++)
+	for (size_t i = 0; i < COUNT(kinds); i++)
 		if (starts(ref->name, kinds[i].start)) {
 			result = tips_add(&t->tips, ref->name, kinds[i].kind, ref->name + strlen(kinds[i].start), &id,
 			                  false, false);
@@ -269,7 +269,7 @@ static int take_states(struct taking *t, const char *folder, const char *kind)
 		                             "sequencer/head" };
 	int result = 0;
 
-	for (size_t i = 0; i < GIT_COUNT(files) && !result; i++) {
+	for (size_t i = 0; i < COUNT(files) && !result; i++) {
 		cleanup_free char *file = format("%s%s", folder, files[i]);
 
 		result = file ? take_state(t, file, kind, files[i]) : -ENOMEM;

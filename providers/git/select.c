@@ -111,7 +111,7 @@ static int find_base(struct selection *s, const struct checkout *c, const char *
 		return no_memory(r);
 	if (strlen(base) == GIT_OID_HEXSZ && oid_parse(base, GIT_OID_HEXSZ, id) == 0)
 		return 0;
-	for (size_t i = 0; i < GIT_COUNT(forms) && strlen(base) < REF_NAME_MAX; i++) {
+	for (size_t i = 0; i < COUNT(forms) && strlen(base) < REF_NAME_MAX; i++) {
 		char name[REF_NAME_MAX + 32];
 		const struct ref *ref;
 

@@ -176,7 +176,7 @@ void index_free(struct index_entries *e)
 {
 	size_t i;
 
-	for (i = 0; i < GIT_COUNT(e->stage); i++)
+	for (i = 0; i < COUNT(e->stage); i++)
 		files_free(&e->stage[i]);
 	files_free(&e->skipped);
 }

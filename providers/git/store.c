@@ -314,10 +314,10 @@ static int inflate_loose(struct store *s, const struct text *file, struct object
 		return -EBADMSG;
 	n = (size_t)(p + 1 - head);
 	p = strchr(head, ' ');
-	for (i = 0; p && i < GIT_COUNT(kinds); i++)
+	for (i = 0; p && i < COUNT(kinds); i++)
 		if (!strncmp(head, kinds[i], (size_t)(p - head)) && !kinds[i][p - head])
 			break;
-	if (!p || i == GIT_COUNT(kinds) || !p[1] || (p[1] == '0' && p[2]))
+	if (!p || i == COUNT(kinds) || !p[1] || (p[1] == '0' && p[2]))
 		return -EBADMSG;
 	for (p++; *p; p++) {
 		if (*p < '0' || *p > '9')

@@ -95,7 +95,7 @@ static int path_hides_user(const char *path, bool local)
 
 	if (!twice)
 		return -1;
-	for (size_t i = 0; i < GIT_COUNT(forms); i++) {
+	for (size_t i = 0; i < COUNT(forms); i++) {
 		const char *colon = strchr(forms[i], ':');
 
 		if (strstr(forms[i], "://") || (colon && strchr(colon, '@')) || (!local && sign_within(forms[i])))
@@ -224,7 +224,7 @@ enum url_result url_strip(const char *url, const char *base, char **out)
 	    strspn(url, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ+0123456789.-") == (size_t)(mark - url)) {
 		if (!plain_bytes(url))
 			return URL_REFUSED;
-		for (size_t i = 0; i < GIT_COUNT(schemes); i++)
+		for (size_t i = 0; i < COUNT(schemes); i++)
 			if (strlen(schemes[i].name) == (size_t)(mark - url) &&
 			    !strncasecmp(url, schemes[i].name, (size_t)(mark - url)))
 				return strip_server(schemes[i].name, mark + 3, url, schemes[i].keep_user, out);

@@ -18,11 +18,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/tree.h"
 #include "kernel.h"
 #include "launch.h"
 #include "messages.h"
 #include "process.h"
-#include "tree.h"
 
 #define ACT_MS     30000
 #define VERSION_MS 5000
@@ -183,7 +183,7 @@ static bool make_dirs(const char *dir)
 	static const char *const names[] = { "t", "home", "cwd", "run", "run/tmp", "secret" };
 	size_t i;
 
-	for (i = 0; i < SRT_COUNT(names); i++) {
+	for (i = 0; i < COUNT(names); i++) {
 		cleanup_free char *path = format("%s/%s", dir, names[i]);
 
 		if (!path || mkdir(path, 0700) < 0)
@@ -284,7 +284,7 @@ static json_t *act_env(const struct srt *srt, const struct act *a, const char *g
 	const char *name;
 	size_t i;
 
-	for (i = 0; env && i < SRT_COUNT(own); i++)
+	for (i = 0; env && i < COUNT(own); i++)
 		(void)json_object_set_new(env, own[i][0], json_string(own[i][1]));
 	json_object_foreach(env, name, value)
 	{

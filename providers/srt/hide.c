@@ -178,10 +178,10 @@ static char *real_dir(struct hider *h, const char *path)
 	struct stat st;
 	size_t i;
 
-	for (i = 0; i < SRT_COUNT(h->answers); i++)
+	for (i = 0; i < COUNT(h->answers); i++)
 		if (a[i].path && !strcmp(a[i].path, path))
 			return a[i].real ? strdup(a[i].real) : NULL;
-	i = h->next_answer++ % SRT_COUNT(h->answers);
+	i = h->next_answer++ % COUNT(h->answers);
 	free(a[i].path);
 	free(a[i].real);
 	a[i].path = strdup(path);
@@ -466,7 +466,7 @@ int hide(const json_t *resolved, const struct list *lifts, struct hidden *out, s
 	list_sort_unique(&out->write);
 	if (!rc && too_many(out))
 		rc = refuse_too_many(&h, out->deny.v[0]);
-	for (i = 0; i < SRT_COUNT(h.answers); i++) {
+	for (i = 0; i < COUNT(h.answers); i++) {
 		free(h.answers[i].path);
 		free(h.answers[i].real);
 	}

@@ -3,7 +3,7 @@
 #ifndef SRT_HIDE_H
 #define SRT_HIDE_H
 
-#include "util.h"
+#include "common/files.h"
 
 #define HIDE_LINKS_MAX 4000u
 /* Entries of denyRead, allowRead and what is given back writable: three words of bwrap's 9,000 each. */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "util.h"
+#include "common/files.h"
 
 static const struct {
 	const char *file;
@@ -42,7 +42,7 @@ const struct obstacle *kernel_obstacle(const char *bwrap)
 	struct stat st;
 	size_t i;
 
-	for (i = 0; i < SRT_COUNT(settings); i++) {
+	for (i = 0; i < COUNT(settings); i++) {
 		cleanup_free char *text = read_small(settings[i].file, 64);
 
 		if (text && text[0] == settings[i].value && (text[1] == '\n' || text[1] == '\0'))

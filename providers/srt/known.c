@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "util.h"
+#include "common/files.h"
 
 #define FILES     8
 #define SETTLED_S 2

@@ -88,7 +88,7 @@ static json_t *inherit_json(bool private_literal)
 	json_t *names = json_array();
 	size_t i;
 
-	for (i = 0; names && i < SRT_COUNT(inherited); i++)
+	for (i = 0; names && i < COUNT(inherited); i++)
 		if (json_array_append_new(names, json_string(inherited[i])) < 0)
 			goto failed;
 	if (names && !private_literal &&

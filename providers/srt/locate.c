@@ -116,7 +116,7 @@ static bool take_prefix(struct srt *srt, const char *prefix)
 	static const char *const shapes[] = { "", ("/node_modules/" PACKAGE), ("/lib/node_modules/" PACKAGE) };
 	size_t i;
 
-	for (i = 0; i < SRT_COUNT(shapes); i++) {
+	for (i = 0; i < COUNT(shapes); i++) {
 		cleanup_free char *dir = format("%s%s", prefix, shapes[i]);
 
 		if (dir && take_package(srt, dir, false))
@@ -142,13 +142,13 @@ static bool search_package(struct srt *srt)
 		}
 		free(dir);
 	}
-	for (i = 0; home && home[0] == '/' && i < SRT_COUNT(home_prefixes); i++) {
+	for (i = 0; home && home[0] == '/' && i < COUNT(home_prefixes); i++) {
 		cleanup_free char *prefix = format("%s/%s", home, home_prefixes[i]);
 
 		if (prefix && take_prefix(srt, prefix))
 			return true;
 	}
-	for (i = 0; i < SRT_COUNT(prefixes); i++)
+	for (i = 0; i < COUNT(prefixes); i++)
 		if (take_prefix(srt, prefixes[i]))
 			return true;
 	return false;
@@ -244,7 +244,7 @@ int locate_node(struct srt *srt, struct refusal *r)
 	size_t i;
 	int taken = 0;
 
-	for (i = 0; taken <= 0 && i < SRT_COUNT(shapes); i++) {
+	for (i = 0; taken <= 0 && i < COUNT(shapes); i++) {
 		cleanup_free char *path = format("%s/%s/bin/node", srt->modules, shapes[i]);
 
 		taken = path ? take_node(srt, path, &old) : 0;
@@ -452,7 +452,7 @@ json_t *srt_tools(const struct srt *srt, const char *guest)
 	size_t i;
 	int id;
 
-	for (i = 0; tools && i < SRT_COUNT(fixed); i++)
+	for (i = 0; tools && i < COUNT(fixed); i++)
 		if (fixed[i] && json_array_append_new(tools, json_string(fixed[i])) < 0)
 			goto failed;
 	for (id = 0; tools && id < PROGRAMS; id++)

@@ -3,8 +3,8 @@
 #ifndef SRT_LOCATE_H
 #define SRT_LOCATE_H
 
+#include "common/files.h"
 #include "known.h"
-#include "util.h"
 
 #define SRT_MINIMUM  "0.0.80"
 #define NODE_MINIMUM "22.12.0"

@@ -56,7 +56,7 @@ static void on_check(oc_call *call, void *userdata)
 {
 	static const char *const names[] = { "state_dir", "guest", "live_dir" };
 	struct refusal r = { 0 };
-	cleanup_json json_t *params = take_params(call, &r, names, SRT_COUNT(names));
+	cleanup_json json_t *params = take_params(call, &r, names, COUNT(names));
 
 	(void)userdata;
 	answer(call,
@@ -70,7 +70,7 @@ static void on_plan(oc_call *call, void *userdata)
 	static const char *const names[] = { "run", "resolved", "guest", "live" };
 	struct refusal r = { 0 };
 	struct srt srt = { .known = userdata };
-	cleanup_json json_t *params = take_params(call, &r, names, SRT_COUNT(names));
+	cleanup_json json_t *params = take_params(call, &r, names, COUNT(names));
 	json_t *plan = NULL;
 
 	if (params && locate(&srt, &r) == 0)
@@ -84,7 +84,7 @@ static void on_inspect(oc_call *call, void *userdata)
 {
 	static const char *const names[] = { "run" };
 	struct refusal r = { 0 };
-	cleanup_json json_t *params = take_params(call, &r, names, SRT_COUNT(names));
+	cleanup_json json_t *params = take_params(call, &r, names, COUNT(names));
 	json_t *reply = NULL;
 
 	(void)userdata;
@@ -99,7 +99,7 @@ static void on_cleanup(oc_call *call, void *userdata)
 {
 	static const char *const names[] = { "run", "live" };
 	struct refusal r = { 0 };
-	cleanup_json json_t *params = take_params(call, &r, names, SRT_COUNT(names));
+	cleanup_json json_t *params = take_params(call, &r, names, COUNT(names));
 	json_t *reply = NULL;
 
 	(void)userdata;

@@ -113,8 +113,8 @@ int network_settings(const json_t *resolved, struct network *out, struct list *n
 
 	out->allowed = json_array();
 	out->never = json_array();
-	if (!out->allowed || !out->never || !add_ranges(out->never, never_ranges, SRT_COUNT(never_ranges)) ||
-	    !add_ranges(out->never, private_ranges, SRT_COUNT(private_ranges)))
+	if (!out->allowed || !out->never || !add_ranges(out->never, never_ranges, COUNT(never_ranges)) ||
+	    !add_ranges(out->never, private_ranges, COUNT(private_ranges)))
 		return no_memory(r);
 	json_array_foreach(json_object_get(resolved, "network"), i, e) if (add_entry(out, e, &names, r) < 0) return -1;
 	if (names && !list_add(notes, "a listed name that resolves to a private address is refused by srt, unless that "

@@ -2,7 +2,7 @@
 #ifndef SRT_NETWORK_H
 #define SRT_NETWORK_H
 
-#include "util.h"
+#include "common/files.h"
 
 struct network {
 	json_t *allowed;      /* srt's allowedDomains */

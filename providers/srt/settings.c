@@ -119,7 +119,7 @@ static int add_lifts(const struct srt *srt, const char *guest, const char *live,
 	/* Without its sockets there the network is silently dead. */
 	if (!tmp || !list_add(lifts, tmp))
 		return no_memory(r);
-	for (i = 0; i < SRT_COUNT(inside); i++)
+	for (i = 0; i < COUNT(inside); i++)
 		if (!list_add(lifts, inside[i]))
 			return no_memory(r);
 	return 0;

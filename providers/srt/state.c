@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tree.h"
+#include "common/tree.h"
 
 #define MARK "OPEN_CONDUIT_RUN="
 
@@ -81,7 +81,7 @@ int state_cleanup(const char *run, const char *live, struct refusal *r)
 	if (live[0] != '/' || !run_valid(run) || strcmp(base + 1, run) != 0 || strstr(live, "/../") ||
 	    strstr(live, "//"))
 		return refuse(r, "provider_failed", live, NULL, "%s is not the directory of run %s", live, run);
-	for (i = 0; i < SRT_COUNT(parts); i++) {
+	for (i = 0; i < COUNT(parts); i++) {
 		cleanup_free char *path = format("%s/%s", live, parts[i]);
 
 		if (!path)

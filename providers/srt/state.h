@@ -2,7 +2,7 @@
 #ifndef SRT_STATE_H
 #define SRT_STATE_H
 
-#include "util.h"
+#include "common/files.h"
 
 /* "none", "running" or "unknown": is any process of the run alive on this host? */
 const char *state_of(const char *run);

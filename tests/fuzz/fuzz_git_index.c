@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!ready)
 		ready = git_libgit2_init();
 	(void)index_read(data, size, &e);
-	for (size_t i = 0; i < GIT_COUNT(e.stage); i++) {
+	for (size_t i = 0; i < COUNT(e.stage); i++) {
 		files_sort(&e.stage[i]);
 		check(&e.stage[i]);
 		for (size_t k = 0; k < e.stage[i].n; k++)

@@ -238,7 +238,7 @@ static uint64_t what_works(bool confined)
 		(void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);
 		if (confined && confine(paths, 1, &r))
 			_exit(7);
-		for (unsigned char i = 0; i < GIT_COUNT(denied); i++) {
+		for (unsigned char i = 0; i < COUNT(denied); i++) {
 			/* "There" is written before a program takes this process's place. */
 			if (denied[i].try == try_exec && !confined)
 				(void)!write(ends[1], &i, 1);
@@ -265,7 +265,7 @@ START_TEST(test_denied)
 	end();
 	begin();
 	confined_works = what_works(true);
-	for (size_t i = 0; i < GIT_COUNT(denied); i++) {
+	for (size_t i = 0; i < COUNT(denied); i++) {
 		ck_assert_msg(free_works & 1ull << i, "control: %s can't be done here at all", denied[i].name);
 		ck_assert_msg(!(confined_works & 1ull << i), "%s can be done", denied[i].name);
 	}

@@ -24,7 +24,7 @@ START_TEST(globs)
 		{ "*.o", ".o", true },        { "[\\]]", "]", true },
 	};
 
-	for (size_t i = 0; i < GIT_COUNT(cases); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		uint64_t effort = 10000;
 
 		ck_assert_msg(glob_match(cases[i].pattern, cases[i].text, &effort) == cases[i].match, "%s %s",

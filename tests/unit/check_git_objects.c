@@ -37,13 +37,13 @@ START_TEST(dotgit)
 		                               ".gitmodules::$DATA", "x\\.gitmodules" };
 	static const char *const others[] = { "gitmodules", "gitmod~5", "gi7eba", ".gitmodulesx", "gi7ebb~1" };
 
-	for (size_t i = 0; i < GIT_COUNT(is); i++)
+	for (size_t i = 0; i < COUNT(is); i++)
 		ck_assert_msg(is_dotgit(is[i]) && verify_name(is[i], strlen(is[i])), "%s", is[i]);
-	for (size_t i = 0; i < GIT_COUNT(is_not); i++)
+	for (size_t i = 0; i < COUNT(is_not); i++)
 		ck_assert_msg(!is_dotgit(is_not[i]), "%s", is_not[i]);
-	for (size_t i = 0; i < GIT_COUNT(modules); i++)
+	for (size_t i = 0; i < COUNT(modules); i++)
 		ck_assert_msg(is_gitmodules(modules[i]), "%s", modules[i]);
-	for (size_t i = 0; i < GIT_COUNT(others); i++)
+	for (size_t i = 0; i < COUNT(others); i++)
 		ck_assert_msg(!is_gitmodules(others[i]), "%s", others[i]);
 	ck_assert(is_gitattributes(".gitattributes") && is_gitattributes("gi7d29~1") &&
 	          !is_gitattributes("gitattributes"));
@@ -79,7 +79,7 @@ START_TEST(trees)
 #undef T
 	};
 
-	for (size_t i = 0; i < GIT_COUNT(cases); i++)
+	for (size_t i = 0; i < COUNT(cases); i++)
 		ck_assert_msg(!verify_tree(cases[i].text, cases[i].len) == cases[i].good, "%zu", i);
 }
 END_TEST
@@ -101,7 +101,7 @@ START_TEST(modules)
 		                           "[submodule \"a\"]\nurl=http://" };
 
 	ck_assert_ptr_null(verify_gitmodules(good, sizeof(good) - 1));
-	for (size_t i = 0; i < GIT_COUNT(bad); i++)
+	for (size_t i = 0; i < COUNT(bad); i++)
 		ck_assert_msg(verify_gitmodules(bad[i], strlen(bad[i])) != NULL, "%s", bad[i]);
 }
 END_TEST
@@ -137,7 +137,7 @@ START_TEST(deltas)
 #undef D
 	};
 
-	for (size_t i = 0; i < GIT_COUNT(cases); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		int rc = delta_apply(&base, (const unsigned char *)cases[i].delta, cases[i].len, &out);
 
 		ck_assert_msg((rc == 0) == (cases[i].result != NULL), "%zu", i);

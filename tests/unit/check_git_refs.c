@@ -66,9 +66,9 @@ START_TEST(names)
 		                           "heads/a" };
 	char longest[REF_NAME_MAX + 2];
 
-	for (size_t i = 0; i < GIT_COUNT(good); i++)
+	for (size_t i = 0; i < COUNT(good); i++)
 		ck_assert_msg(ref_name_valid(good[i], strlen(good[i])), "%s", good[i]);
-	for (size_t i = 0; i < GIT_COUNT(bad); i++)
+	for (size_t i = 0; i < COUNT(bad); i++)
 		ck_assert_msg(!ref_name_valid(bad[i], strlen(bad[i])), "%s", bad[i]);
 	ck_assert(!ref_name_valid("refs/a\0b", 8));
 	memset(longest, 'a', sizeof(longest));
@@ -97,7 +97,7 @@ START_TEST(text)
 	ck_assert_int_eq(ref_parse("ref:\trefs/heads/a \n", 19, &id, &symbolic), 0);
 	ck_assert_str_eq(symbolic, "refs/heads/a");
 	free(symbolic);
-	for (size_t i = 0; i < GIT_COUNT(bad); i++)
+	for (size_t i = 0; i < COUNT(bad); i++)
 		ck_assert_msg(ref_parse(bad[i], strlen(bad[i]), &id, &symbolic) < 0 && !symbolic, "%s", bad[i]);
 }
 END_TEST
@@ -191,7 +191,7 @@ START_TEST(in_use)
 	put(fd, "HEAD", "ref: refs/heads/main\n");
 	put(fd, "worktrees/w/HEAD", A "\n");
 	ck_assert_ptr_null(branch_in_use(fd, false, "refs/heads/x"));
-	for (size_t i = 0; i < GIT_COUNT(places); i++) {
+	for (size_t i = 0; i < COUNT(places); i++) {
 		bool head = strstr(places[i], "HEAD") != NULL;
 
 		put(fd, places[i],

@@ -89,7 +89,7 @@ static void check_row(const char *url, const char *want)
 
 START_TEST(test_table)
 {
-	for (size_t i = 0; i < GIT_COUNT(table); i++)
+	for (size_t i = 0; i < COUNT(table); i++)
 		check_row(table[i].url, table[i].want);
 }
 END_TEST
@@ -103,9 +103,9 @@ START_TEST(test_everywhere)
 	static const char *const between[] = { "", "/", "?", "#", "\\", "%2f", "@", ":", "\t" };
 	size_t n = 0, kept = 0;
 
-	for (size_t s = 0; s < GIT_COUNT(starts); s++)
-		for (size_t l = 0; l < GIT_COUNT(logins); l++)
-			for (size_t b = 0; b < GIT_COUNT(between); b++) {
+	for (size_t s = 0; s < COUNT(starts); s++)
+		for (size_t l = 0; l < COUNT(logins); l++)
+			for (size_t b = 0; b < COUNT(between); b++) {
 				char secret[64], login[128], url[256], *out = NULL;
 
 				(void)snprintf(secret, sizeof(secret), "K3Y%sK3Y", between[b]);

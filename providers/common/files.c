@@ -1,66 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "util.h"
+#include "common/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <mbedtls/md.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-int refuse(struct refusal *r, const char *reason, const char *subject, const char *fix, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (r->reason)
-		return -1;
-	r->reason = reason;
-	r->subject = subject ? strdup(subject) : NULL;
-	r->fix = fix ? strdup(fix) : NULL;
-	va_start(ap, fmt);
-	if (vasprintf(&r->message, fmt, ap) < 0)
-		r->message = NULL;
-	va_end(ap);
-	return -1;
-}
-
-int no_memory(struct refusal *r)
-{
-	return refuse(r, "provider_failed", NULL, NULL, "out of memory");
-}
-
-void refusal_clear(struct refusal *r)
-{
-	free(r->subject);
-	free(r->fix);
-	free(r->message);
-	*r = (struct refusal){ 0 };
-}
-
-char *format(const char *fmt, ...)
-{
-	va_list ap;
-	char *text = NULL;
-
-	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = NULL;
-	va_end(ap);
-	return text;
-}
-
-void freep(void *pointer_to_pointer)
-{
-	free(*(void **)pointer_to_pointer);
-}
-
-void json_freep(json_t **json)
-{
-	json_decref(*json);
-}
 
 bool list_add(struct list *l, const char *text)
 {
@@ -198,11 +146,6 @@ json_t *read_json(const char *path)
 		return NULL;
 	}
 	return json;
-}
-
-const char *text_of(const json_t *object, const char *key)
-{
-	return json_string_value(json_object_get(object, key));
 }
 
 char *digest_of(const char *path)

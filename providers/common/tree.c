@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tree.h"
+#include "common/tree.h"
 
 #include <dirent.h>
 #include <errno.h>

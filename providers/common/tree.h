@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SRT_TREE_H
-#define SRT_TREE_H
+#ifndef COMMON_TREE_H
+#define COMMON_TREE_H
 
 /* Remove what is in a directory, and (tree_remove) the directory: without following links, on its
  * own device only.  0, or -1 with errno. */
