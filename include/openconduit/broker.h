@@ -11,8 +11,9 @@ OC_BEGIN_DECLS
 typedef struct oc_broker oc_broker;
 
 typedef struct oc_broker_options {
-	size_t size;                 /**< sizeof(oc_broker_options) */
-	const char *provider;        /**< name; NULL: "srt" for the process sandbox.  Copied, as all here. */
+	size_t size; /**< sizeof(oc_broker_options) */
+	const char *
+	        provider; /**< name; NULL: "srt" for the process sandbox, "docker" for containers.  Copied, as all here. */
 	const char *provider_dir;    /**< looked in before libexec_dir/providers; NULL: none */
 	const char *const *pass_env; /**< names the provider gets from the environment; NULL-terminated, or NULL */
 	uint32_t flags;              /**< must be 0 */
@@ -28,7 +29,7 @@ OC_API OC_WARN_UNUSED int oc_sandbox_broker_new(oc_store *store, const oc_broker
 /** Kind "none": the same plan, pin and guard; the record says unsandboxed. */
 OC_API OC_WARN_UNUSED int oc_unsandboxed_broker_new(oc_store *store, const oc_broker_options *options, oc_broker **out,
                                                     oc_error **err);
-/** Known and refused: `sandbox_unavailable`, not built yet. */
+/** Each run in a container of its own, behind a gateway.  Provider: "docker". */
 OC_API OC_WARN_UNUSED int oc_container_broker_new(oc_store *store, const oc_broker_options *options, oc_broker **out,
                                                   oc_error **err);
 OC_API void
@@ -65,12 +66,13 @@ typedef struct oc_request {
 	const char *const *files; /**< name, text, name, text …: put into {run} before the command starts; pinned */
 	/** What the run may call on its host, JSON: {"instructions"?,"tools":[{"name","description","inputSchema",…}]}; NULL:
 	 * nothing.  Calls come by oc_run_ops.call.  The command finds it by {run}/mcp.json, the configuration of an MCP client.
-	 * A process sandbox's policy must list "{toolbelt}" in sockets . */
+	 * A process sandbox's policy must list "{toolbelt}" in sockets; a container has it without. */
 	const char *toolbelt;
 	/** Of a terminal for the command, its 0, 1 and 2: both, or 0 for none.  See oc_run_resize(). */
 	uint16_t rows, cols;
-	/** Non-zero: a person at the agent's own terminal, which nothing confines; needs kind none, work and rows.  Its plan's
-	 * kind is "attach".  Refused as `attach_sandboxed` for a Work that had a run under a policy. */
+	/** Non-zero: a person at the agent's own terminal; needs work and rows, and has no toolbelt.  On this machine nothing confines
+	 * it and its plan's kind is "attach": refused as `attach_sandboxed` for a Work that had a run under a policy.  In a container it is
+	 * a run as any other; refused for a Work that had one in a process sandbox. */
 	int32_t attach;
 } oc_request;
 #define OC_REQUEST_INIT                                                                                                \
@@ -85,6 +87,10 @@ typedef void (*oc_check_fn)(const char *checks, const oc_error *err, void *userd
 
 /** Perform the provider's checks and keep the verdict.  Completes by the callback, never inside the call. */
 OC_API OC_WARN_UNUSED int oc_broker_check(oc_broker *broker, oc_check_fn fn, void *userdata, oc_error **err);
+/** The same for what this policy uses: in containers its context and its image, each of which has a verdict of its own.
+ * @param policy its text; copied.  NULL: as oc_broker_check(), which a broker of containers refuses. */
+OC_API OC_WARN_UNUSED int oc_broker_check_policy(oc_broker *broker, const char *policy, oc_check_fn fn, void *userdata,
+                                                 oc_error **err);
 /** Plan one launch.  Changes nothing on the machine. */
 OC_API OC_WARN_UNUSED int oc_broker_plan(oc_broker *broker, const oc_request *request, oc_plan_fn fn, void *userdata,
                                          oc_error **err);

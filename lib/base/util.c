@@ -87,6 +87,16 @@ bool oc_kind_plain(const char *kind)
 	return kind && (strcmp(kind, "none") == 0 || strcmp(kind, OC_KIND_ATTACH) == 0);
 }
 
+bool oc_kind_container(const char *kind)
+{
+	return kind && strcmp(kind, OC_KIND_CONTAINER) == 0;
+}
+
+bool oc_kind_valid(const char *kind)
+{
+	return oc_kind_plain(kind) || oc_kind_container(kind) || (kind && strcmp(kind, "sandbox") == 0);
+}
+
 bool oc_work_id_valid(const char *id)
 {
 	size_t n = id ? strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789-") : 0;

@@ -50,5 +50,8 @@ bool oc_work_id_valid(const char *id);
 /* Kinds of plans that nothing confines: "none", and "attach", the same with a person at its terminal. */
 #define OC_KIND_ATTACH "attach"
 bool oc_kind_plain(const char *kind);
+#define OC_KIND_CONTAINER "container"
+bool oc_kind_container(const char *kind);
+bool oc_kind_valid(const char *kind); /* of a plan */
 
 #endif

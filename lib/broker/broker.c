@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/path.h"
+#include "store/works.h"
 
 #define GUEST_PROGRAM "open-conduit-guest"
 
@@ -87,11 +88,15 @@ int oc_unsandboxed_broker_new(oc_store *store, const oc_broker_options *options,
 	return new_broker(store, "none", NULL, options, out, err);
 }
 
-int oc_container_broker_new(oc_store *store OC_UNUSED, const oc_broker_options *options OC_UNUSED,
-                            oc_broker **out OC_UNUSED, oc_error **err)
+int oc_container_broker_new(oc_store *store, const oc_broker_options *options, oc_broker **out, oc_error **err)
 {
-	return oc_refuse(err, "sandbox_unavailable", "container", "use a process sandbox: --sandbox srt",
-	                 "containers are known but not built yet");
+	return new_broker(store, OC_KIND_CONTAINER, "docker", options, out, err);
+}
+
+/* The Work's own, or one in {run} that is gone with the run. */
+static char *agent_home(const oc_broker *broker, const oc_request *r, const char *run_dir)
+{
+	return r->work ? oc_store_work_path(broker->store, r->work, OC_WORK_HOME) : oc_path_join(run_dir, "home");
 }
 
 int oc_broker_resolve(oc_broker *broker, const struct oc_request_copy *request, oc_policy **policy, json_t **resolved,
@@ -99,6 +104,7 @@ int oc_broker_resolve(oc_broker *broker, const struct oc_request_copy *request, 
 {
 	const oc_request *r = &request->request;
 	oc_cleanup(oc_freep) char *run_dir = NULL;
+	oc_cleanup(oc_freep) char *home = NULL;
 	struct oc_resolve_input in;
 	oc_policy *parsed = NULL;
 	int rc;
@@ -111,7 +117,9 @@ int oc_broker_resolve(oc_broker *broker, const struct oc_request_copy *request, 
 	if (broker->provider) {
 		run_dir = oc_plan_run_dir(
 		        &(struct oc_plan_input){ .state_dir = broker->ctx->state_dir, .run = request->run });
-		if (!run_dir) {
+		if (run_dir && oc_kind_container(broker->kind))
+			home = agent_home(broker, r, run_dir);
+		if (!run_dir || (oc_kind_container(broker->kind) && !home)) {
 			oc_policy_free(parsed);
 			return oc_nomem(err);
 		}
@@ -126,6 +134,7 @@ int oc_broker_resolve(oc_broker *broker, const struct oc_request_copy *request, 
 			.environ = broker->ctx->environ,
 			.git = r->git,
 			.work = r->work,
+			.agent_home = home,
 			.tools = &broker->tools,
 		};
 		rc = oc_resolve(&in, resolved, err);

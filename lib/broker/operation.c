@@ -142,7 +142,7 @@ static int build(struct oc_operation *op, const json_t *reply, oc_plan **plan, o
 	oc_cleanup(oc_json_decrefp) json_t *provider = NULL, *clone = NULL;
 	struct oc_plan_input in = {
 		.request = &op->request.request,
-		.kind = op->request.request.attach ? OC_KIND_ATTACH : broker->kind,
+		.kind = op->request.request.attach && oc_kind_plain(broker->kind) ? OC_KIND_ATTACH : broker->kind,
 		.run = op->request.run,
 		.policy = op->policy,
 		.resolved = op->resolved,
@@ -156,7 +156,7 @@ static int build(struct oc_operation *op, const json_t *reply, oc_plan **plan, o
 	int rc = clone_of(broker, &op->request.request, &clone, err);
 
 	if (rc == 0 && op->request.request.attach)
-		rc = oc_store_work_plain(broker->store, op->request.request.work, err);
+		rc = oc_store_work_attach(broker->store, op->request.request.work, broker->kind, err);
 	if (rc < 0)
 		return rc;
 	in.clone = clone;
@@ -205,6 +205,9 @@ static int ask_plan(struct oc_operation *op, oc_error **err)
 	    !oc_json_set_string(params, "run", op->request.run) ||
 	    !oc_json_set(params, "resolved", json_incref(op->resolved)) ||
 	    !oc_json_set_string(params, "guest", op->broker->guest) || !oc_json_set_string(params, "live", live.data))
+		return oc_nomem(err);
+	if (oc_kind_container(op->broker->kind) &&
+	    !oc_json_set(params, "terminal", json_boolean(op->request.request.rows != 0)))
 		return oc_nomem(err);
 	return oc_provider_call(op->broker->provider, "plan", oc_steal(params), PLAN_TIMEOUT_MS, plan_answered, op,
 	                        err);
@@ -343,9 +346,14 @@ static int ask_check(struct oc_operation *op, oc_error **err)
 	oc_context *ctx = op->broker->ctx;
 	oc_cleanup(oc_json_decrefp) json_t *params = json_object();
 	oc_cleanup(oc_freep) char *live = oc_path_join(ctx->state_dir, "live");
+	const json_t *place = op->policy ? json_object_get(op->policy->normal, "provider") : NULL;
 
 	if (!live || !oc_json_set_string(params, "state_dir", ctx->state_dir) ||
 	    !oc_json_set_string(params, "guest", op->broker->guest) || !oc_json_set_string(params, "live_dir", live))
+		return oc_nomem(err);
+	if (oc_kind_container(op->broker->kind) &&
+	    (!oc_json_set_string(params, "context", oc_json_text(place, "context")) ||
+	     !oc_json_set_string(params, "image", oc_json_text(op->policy->normal, "image"))))
 		return oc_nomem(err);
 	return oc_provider_call(op->broker->provider, "check", oc_steal(params), CHECK_TIMEOUT_MS, check_answered, op,
 	                        err);
@@ -353,11 +361,19 @@ static int ask_check(struct oc_operation *op, oc_error **err)
 
 int oc_broker_check(oc_broker *broker, oc_check_fn fn, void *userdata, oc_error **err)
 {
+	return oc_broker_check_policy(broker, NULL, fn, userdata, err);
+}
+
+int oc_broker_check_policy(oc_broker *broker, const char *policy, oc_check_fn fn, void *userdata, oc_error **err)
+{
 	struct oc_operation *op = NULL;
 	int rc;
 
 	if (!broker || !fn)
 		return oc_fail(err, OC_EINVAL, 0, "oc_broker_check needs a broker and a callback");
+	if (oc_kind_container(broker->kind) && !policy)
+		return oc_fail(err, OC_EINVAL, 0,
+		               "a check of containers needs a policy: it names the context and the image");
 	rc = oc_context_check(broker->ctx, err);
 	if (!rc)
 		rc = operation_new(broker, &op, err);
@@ -365,8 +381,11 @@ int oc_broker_check(oc_broker *broker, oc_check_fn fn, void *userdata, oc_error 
 		return rc;
 	op->checked = fn;
 	op->userdata = userdata;
-	rc = broker->provider ? ask_check(op, err)
-	                      : oc_loop_add_timer(broker->ctx->loop, 0, check_soon, op, &op->soon, err);
+	if (policy && !oc_kind_plain(broker->kind))
+		rc = oc_policy_parse(broker->kind, policy, strlen(policy), &op->policy, err);
+	if (rc == 0)
+		rc = broker->provider ? ask_check(op, err)
+		                      : oc_loop_add_timer(broker->ctx->loop, 0, check_soon, op, &op->soon, err);
 	if (rc < 0) {
 		unlink_operation(op);
 		operation_free(op);

@@ -65,7 +65,9 @@ static int check_terminal(const oc_request *r, const char *kind, oc_error **err)
 		return 0;
 	if (!r->work || !r->rows)
 		return oc_fail(err, OC_EINVAL, 0, "request.attach needs a work and a terminal");
-	if (!oc_kind_plain(kind))
+	if (r->toolbelt)
+		return oc_fail(err, OC_EINVAL, 0, "a person at a terminal has no toolbelt");
+	if (strcmp(kind, "sandbox") == 0)
 		return oc_refuse(
 		        err, "attach_sandboxed", r->work, "run it in a container to attach to it",
 		        "a person attaches to a Work on this machine, or in a container, never in a process sandbox");

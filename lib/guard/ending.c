@@ -2,6 +2,7 @@
 /* The end of a run: what was written before the exit is read, everything that is left is killed and reaped, the private
  * directories go, the record is written, the host hears of it. */
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #define REAP_STEP_MS  5
 #define REAP_MS       60000 /* of what was killed: a namespace of many processes, on a busy machine */
 #define LINGER_MS     2000
+#define TEARDOWN_MS   30000 /* of what the launch command made elsewhere */
 
 static void leave(struct oc_guard *g)
 {
@@ -37,6 +39,27 @@ static void write_record(struct oc_guard *g)
 	oc_fault("guard:after-exit-record");
 }
 
+/* What the launch command made in an engine goes before what says what that was. */
+static bool nothing_left(struct oc_guard *g)
+{
+	struct oc_plan_view plan;
+	oc_error *err = NULL;
+	int rc;
+
+	if (!g->cleanup || !g->attempts || g->launch.clean)
+		return true;
+	oc_fault("guard:before-cleanup");
+	rc = oc_plan_view_load(g->run_dir, g->digest, &plan, &err);
+	if (rc >= 0) {
+		rc = oc_guard_cleanup(plan.json, g->digest, &err);
+		oc_plan_view_free(&plan);
+	}
+	if (rc < 0)
+		g->outcome.left = oc_error_to_json(err);
+	oc_error_free(err);
+	return rc >= 0;
+}
+
 static void finish(struct oc_guard *g)
 {
 	oc_streams_drain(g);
@@ -44,7 +67,7 @@ static void finish(struct oc_guard *g)
 	oc_launch_read_log(&g->launch);
 	oc_launch_close(&g->launch);
 	oc_journal_settle(&g->journal);
-	if (g->live)
+	if (nothing_left(g) && g->live)
 		oc_live_remove(g->live);
 	write_record(g);
 	oc_machine_enter(g, OC_GUARD_EXITED);
@@ -74,6 +97,23 @@ static void reap_step(struct oc_guard *g)
 	oc_machine_phase(g, REAP_STEP_MS, reap_step);
 }
 
+static void kill_now(struct oc_guard *g)
+{
+	g->phase_until = oc_mono_ms() + REAP_MS;
+	oc_reap(g);
+	g->outcome.killed = oc_reap_kill(g);
+	reap_step(g);
+}
+
+static void teardown_step(struct oc_guard *g)
+{
+	oc_reap(g);
+	if (g->launch.pid <= 0 || oc_mono_ms() >= g->phase_until)
+		kill_now(g);
+	else
+		oc_machine_phase(g, g->phase_until - oc_mono_ms(), teardown_step);
+}
+
 static void kill_rest(struct oc_guard *g)
 {
 	/* Read first: what is in the pipes was written before the kill. */
@@ -81,10 +121,13 @@ static void kill_rest(struct oc_guard *g)
 	oc_belt_end(g);
 	oc_session_close(&g->session);
 	oc_probes_close(g);
-	g->phase_until = oc_mono_ms() + REAP_MS;
-	oc_reap(g);
-	g->outcome.killed = oc_reap_kill(g);
-	reap_step(g);
+	if (!g->cleanup || g->launch.pid <= 0) {
+		kill_now(g);
+		return;
+	}
+	(void)kill(g->launch.pid, SIGTERM);
+	g->phase_until = oc_mono_ms() + TEARDOWN_MS;
+	teardown_step(g);
 }
 
 static void drain_step(struct oc_guard *g)
@@ -106,8 +149,8 @@ void oc_ending_output_closed(struct oc_guard *g)
 
 void oc_ending_reaped(struct oc_guard *g)
 {
-	if (g->ending && g->phase == reap_step)
-		oc_machine_phase(g, 0, reap_step);
+	if (g->ending && (g->phase == reap_step || g->phase == teardown_step))
+		oc_machine_phase(g, 0, g->phase);
 }
 
 void oc_ending_begin(struct oc_guard *g, bool drain)

@@ -41,6 +41,7 @@ struct oc_guard_outcome {
 	int64_t stop_grace;
 	bool stop_forced;
 	int killed;
+	json_t *left; /* why something of it may still be in an engine; NULL: nothing is */
 };
 
 struct oc_guard {
@@ -50,7 +51,7 @@ struct oc_guard {
 	char run[33], digest[OC_DIGEST_SIZE], boot[OC_BOOT_SIZE], *live;
 	uint64_t start;
 	pid_t session_id;
-	bool confined, keep;
+	bool confined, keep, cleanup;
 	uint16_t rows, cols; /* of the terminal, as last told; 0: there is none */
 	int64_t timeout_ms, grace_ms, unhosted_ms, hello_retries;
 

@@ -15,17 +15,14 @@
 
 #include "base/fd.h"
 #include "base/os.h"
+#include "guard/program.h"
 #include "guard/protocol.h"
 
-#define FILES_MAX   16
-#define FILE_FD_MAX 16 /* srt's Node keeps descriptors from 17 on, so none may be there */
-#define HIGH_FD     64
+#define HIGH_FD 64
 
 struct prepared {
-	struct oc_strv argv, envp;
+	struct oc_program program;
 	const char *cwd;
-	int files[FILES_MAX], fds[FILES_MAX];
-	size_t n_files;
 	int channel, log, gate, null;
 	mode_t mask;
 };
@@ -38,58 +35,10 @@ void oc_launch_init(struct oc_launch *l)
 
 static void prepared_free(struct prepared *p)
 {
-	size_t i;
-
-	oc_strv_free(&p->argv);
-	oc_strv_free(&p->envp);
-	for (i = 0; i < p->n_files; i++)
-		oc_close(p->files[i]);
+	oc_program_free(&p->program);
 	oc_close(p->channel);
 	oc_close(p->log);
 	oc_close(p->gate);
-}
-
-static int prepare_argv(struct prepared *p, const struct oc_plan_view *plan, oc_error **err)
-{
-	const json_t *item;
-	const char *name;
-	json_t *value;
-	size_t i;
-	int rc = 0;
-
-	json_array_foreach(plan->launch_argv, i, item) rc =
-	        rc < 0 ? rc : oc_strv_add(&p->argv, json_string_value(item));
-	json_object_foreach(plan->launch_env, name, value)
-	{
-		if (!json_is_string(value) || !*name || strchr(name, '='))
-			return oc_refuse(err, "pin_mismatch", name, NULL, "launch.env of the pinned plan is not valid");
-		rc = rc < 0 ? rc : oc_strv_addf(&p->envp, "%s=%s", name, json_string_value(value));
-	}
-	rc = rc < 0 ? rc : oc_strv_addf(&p->envp, "%s=%s", OC_GUARD_ENV_MARK, plan->run);
-	return rc < 0 ? oc_fail(err, rc, 0, "The launch command of the plan is too long") : 0;
-}
-
-static int prepare_files(struct prepared *p, const struct oc_plan_view *plan, oc_error **err)
-{
-	const json_t *item;
-	size_t i;
-
-	json_array_foreach(plan->launch_files, i, item)
-	{
-		int64_t number = oc_json_integer(item, "fd", -1);
-		const json_t *text = json_object_get(item, "text");
-		int fd;
-
-		if (i >= FILES_MAX || number < 3 || number > FILE_FD_MAX || !json_is_string(text))
-			return oc_refuse(err, "pin_mismatch", "launch.files", NULL,
-			                 "launch.files of the pinned plan is not valid");
-		fd = oc_memfd("open-conduit", json_string_value(text), json_string_length(text));
-		if (fd < 0)
-			return oc_fail(err, OC_EIO, -fd, "Can't make a file in memory: %s", strerror(-fd));
-		p->files[p->n_files] = fd;
-		p->fds[p->n_files++] = (int)number;
-	}
-	return 0;
 }
 
 static int prepare_pipes(struct prepared *p, struct oc_launch *l, oc_error **err)
@@ -134,20 +83,21 @@ static void default_signals(void)
 
 static const char *descriptors(struct prepared *p)
 {
+	struct oc_program *program = &p->program;
 	size_t i;
 
 	if (lift(&p->channel) < 0 || lift(&p->log) < 0)
 		return "descriptors";
-	for (i = 0; i < p->n_files; i++)
-		if (lift(&p->files[i]) < 0)
+	for (i = 0; i < program->n_files; i++)
+		if (lift(&program->files[i]) < 0)
 			return "descriptors";
 	/* Whatever else lies at low numbers goes now: a guard's descriptor is nothing for what it launches. */
 	for (i = 3; i < HIGH_FD; i++)
 		close((int)i);
 	if (dup2(p->channel, 0) < 0 || dup2(p->log, 1) < 0 || dup2(p->log, 2) < 0)
 		return "descriptors";
-	for (i = 0; i < p->n_files; i++)
-		if (dup2(p->files[i], p->fds[i]) < 0)
+	for (i = 0; i < program->n_files; i++)
+		if (dup2(program->files[i], program->fds[i]) < 0)
 			return "descriptors";
 	return oc_os_close_from(HIGH_FD) < 0 ? "descriptors" : NULL;
 }
@@ -171,8 +121,8 @@ static void child(struct prepared *p)
 	if (!stage && chdir(p->cwd) < 0)
 		stage = p->cwd;
 	if (!stage) {
-		execve(p->argv.v[0], p->argv.v, p->envp.v);
-		stage = p->argv.v[0];
+		execve(p->program.argv.v[0], p->program.argv.v, p->program.envp.v);
+		stage = p->program.argv.v[0];
 	}
 	dprintf(2, "open-conduit-guard: %s: %s\n", stage, strerror(errno));
 	_exit(127);
@@ -201,11 +151,10 @@ int oc_launch_fork(struct oc_launch *l, const struct oc_plan_view *plan, mode_t 
 	struct prepared p = { .channel = -1, .log = -1, .gate = -1, .cwd = plan->launch_cwd, .mask = mask };
 	int rc;
 
-	oc_strv_init(&p.argv, 65536);
-	oc_strv_init(&p.envp, 4096);
+	oc_program_init(&p.program);
 	l->text_len = 0;
-	rc = prepare_argv(&p, plan, err);
-	rc = rc < 0 ? rc : prepare_files(&p, plan, err);
+	l->clean = false;
+	rc = oc_program_prepare(&p.program, plan->launch, plan->launch_argv, plan->run, plan->digest, err);
 	rc = rc < 0 ? rc : prepare_pipes(&p, l, err);
 	rc = rc < 0 ? rc : do_fork(&p, l, err);
 	prepared_free(&p);

@@ -12,9 +12,9 @@
 #define OC_LAUNCH_LOG 4096u
 
 struct oc_launch {
-	pid_t pid; /* 0: none; also its process group */
-	bool exited;
-	int gate; /* written: execute; closed: don't */
+	pid_t pid;          /* 0: none; also its process group */
+	bool exited, clean; /* clean: with status 0 */
+	int gate;           /* written: execute; closed: don't */
 	int channel, log;
 	struct oc_source *log_source;
 	char text[OC_LAUNCH_LOG];

@@ -52,28 +52,34 @@ static int make(int dir, const char *name)
 	return fd;
 }
 
-static int make_all(int parent, const char *name)
+static int make_each(int dir, const char *const *names)
 {
-	static const char *const names[] = { "cwd", "t", "home" };
-	oc_cleanup(oc_closep) int live = make(parent, name);
-	oc_cleanup(oc_closep) int run = -1;
-	oc_cleanup(oc_closep) int tmp = -1;
-	size_t i;
-
-	if (live < 0)
-		return live;
-	for (i = 0; i < OC_COUNT(names); i++) {
-		oc_cleanup(oc_closep) int fd = make(live, names[i]);
+	for (; *names; names++) {
+		oc_cleanup(oc_closep) int fd = make(dir, *names);
 
 		if (fd < 0)
 			return fd;
 	}
-	run = make(live, "run");
-	tmp = run < 0 ? run : make(run, "tmp");
-	return tmp < 0 ? tmp : 0;
+	return 0;
 }
 
-int oc_live_make(const char *live, oc_error **err)
+static int make_all(int parent, const char *name, bool container)
+{
+	static const char *const ours[] = { "cwd", "t", "home", NULL };
+	static const char *const containers[] = { "cwd", "channel", "gate", "etc", NULL };
+	static const char *const runs[] = { "tmp", NULL };
+	static const char *const container_runs[] = { "tmp", "home", NULL };
+	oc_cleanup(oc_closep) int live = make(parent, name);
+	oc_cleanup(oc_closep) int run = -1;
+	int rc = live < 0 ? live : make_each(live, container ? containers : ours);
+
+	if (rc < 0)
+		return rc;
+	run = make(live, "run");
+	return run < 0 ? run : make_each(run, container ? container_runs : runs);
+}
+
+int oc_live_make(const char *live, bool container, oc_error **err)
 {
 	oc_cleanup(oc_closep) int parent = open_parent(live, true);
 	int rc = parent;
@@ -81,7 +87,7 @@ int oc_live_make(const char *live, oc_error **err)
 	if (rc >= 0)
 		rc = oc_remove_tree(parent, oc_path_base(live));
 	if (rc == 0 || rc == -ENOENT)
-		rc = make_all(parent, oc_path_base(live));
+		rc = make_all(parent, oc_path_base(live), container);
 	if (rc < 0)
 		return oc_refuse(err, "sandbox_unavailable", live,
 		                 "Check the owner and the free space of the state directory",

@@ -101,6 +101,7 @@ static int read_plan(struct oc_guard *g, const char *path, int64_t *journal_byte
 	memcpy(g->digest, plan->digest, sizeof(g->digest));
 	g->live = strdup(plan->live);
 	g->confined = plan->confined;
+	g->cleanup = plan->cleanup;
 	g->keep = plan->keep;
 	g->rows = (uint16_t)plan->rows;
 	g->cols = (uint16_t)plan->cols;

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
+#include "guard/refused.h"
 
 #define USERNS                                                                                                         \
 	"sudo sysctl -w kernel.unprivileged_userns_clone=1 (in a container: allow user namespaces in its seccomp "     \
@@ -86,6 +87,9 @@ int oc_launch_explain(const char *log, size_t len, const char *why, oc_error **e
 	const struct known *k = match(log, len);
 	struct oc_buf text;
 	int rc;
+
+	if (err && oc_refused_find(log, len, err))
+		return oc_error_code(*err);
 
 	while (len && (log[len - 1] == '\n' || log[len - 1] == ' '))
 		len--;

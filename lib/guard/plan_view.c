@@ -36,15 +36,20 @@ static int unpack_command(struct oc_plan_view *v, const json_t *object, oc_error
 
 static int unpack_launch(struct oc_plan_view *v, const json_t *object, oc_error **err)
 {
+	json_t *cleanup = NULL;
 	const struct oc_json_key keys[] = {
 		{ "argv", OC_JSON_STRINGS, true, &v->launch_argv },
 		{ "env", OC_JSON_OBJECT, true, &v->launch_env },
 		{ "cwd", OC_JSON_STRING, true, &v->launch_cwd },
-		{ "files", OC_JSON_ARRAY, true, &v->launch_files },
+		{ "files", OC_JSON_ARRAY, true, NULL },
 		{ "hello_retries", OC_JSON_INT, true, &v->hello_retries },
+		{ "cleanup", OC_JSON_STRINGS, false, &cleanup },
 	};
+	int rc = oc_json_unpack(object, "launch", NULL, keys, OC_COUNT(keys), err);
 
-	return oc_json_unpack(object, "launch", NULL, keys, OC_COUNT(keys), err);
+	v->launch = (json_t *)object;
+	v->cleanup = json_array_size(cleanup) > 0;
+	return rc;
 }
 
 static int unpack_guest(struct oc_plan_view *v, const json_t *object, oc_error **err)

@@ -20,7 +20,9 @@ struct oc_plan_view {
 	const char *cwd;
 	int64_t rows, cols; /* of its terminal; 0: it has none */
 	/* launch */
-	json_t *launch_argv, *launch_env, *launch_files;
+	json_t *launch; /* whole; its parts: */
+	json_t *launch_argv, *launch_env;
+	bool cleanup; /* it names what removes the rest */
 	const char *launch_cwd;
 	int64_t hello_retries;
 	/* guest */

@@ -70,6 +70,14 @@ static void check_grants(const struct oc_plan_view *p, oc_error **all)
 		if (path && !oc_path_within(p->live, path))
 			check_identity(path, item, "The write grant", "sandbox_denied", all);
 	}
+	/* Those of a container say what they were: they are mounted. */
+	json_array_foreach(json_object_get(p->resolved, "read"), i, item)
+	{
+		const char *path = oc_json_text(item, "path");
+
+		if (path && oc_json_integer(item, "ino", 0) && !oc_path_within(p->live, path))
+			check_identity(path, item, "The read grant", "sandbox_denied", all);
+	}
 	if (json_is_object(git) && oc_json_text(git, "path"))
 		check_identity(oc_json_text(git, "path"), git, "The repository", "sandbox_denied", all);
 }
@@ -237,6 +245,11 @@ static void check_tmpdir(const struct oc_plan_view *p, oc_error **all)
 	collect(all, err);
 }
 
+static bool was_started(int run_dir)
+{
+	return faccessat(run_dir, OC_GUARD_STARTED, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+}
+
 static void check_earlier(int run_dir, const struct oc_plan_view *p, oc_error **all)
 {
 	oc_error *err = NULL;
@@ -244,8 +257,9 @@ static void check_earlier(int run_dir, const struct oc_plan_view *p, oc_error **
 	enum oc_alive alive = oc_guard_alive(run_dir, OC_GUARD_STARTED, &pid, &err);
 
 	if (alive == OC_ALIVE_NO) {
-		/* Its children may be there still, also where it is not. */
-		if (oc_guard_sweep(run_dir, p->run, &err) >= 0) {
+		/* Its children may be there still, also where it is not, and what they made elsewhere. */
+		if (oc_guard_sweep(run_dir, p->run, &err) >= 0 &&
+		    (!was_started(run_dir) || oc_guard_cleanup(p->json, p->digest, &err) >= 0)) {
 			oc_error_free(err);
 			err = NULL;
 		}
@@ -320,7 +334,8 @@ static int preflight(int run_dir, const struct oc_plan_view *p, const struct bou
 	check_tools(p, &all);
 	check_tmpdir(p, &all);
 	check_hardlinks(p, bounds, &all);
-	if (!all && oc_live_make(p->live, &all) == 0 && oc_live_files(p->live, p->files, &all) == 0)
+	if (!all && oc_live_make(p->live, oc_kind_container(p->kind), &all) == 0 &&
+	    oc_live_files(p->live, p->files, &all) == 0)
 		return 0;
 	*err = all;
 	return oc_error_code(all);
@@ -340,7 +355,7 @@ bool oc_preflight_quick(int run_dir, const struct oc_plan_view *p)
 	int rc;
 
 	/* What an earlier attempt left takes seconds to end. */
-	if (faccessat(run_dir, OC_GUARD_STARTED, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
+	if (was_started(run_dir))
 		return false;
 	rc = preflight(run_dir, p, &bounds, &err);
 	oc_error_free(err);

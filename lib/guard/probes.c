@@ -98,15 +98,17 @@ static int network(struct oc_guard *g)
 	return rc;
 }
 
-static int namespaces(struct oc_guard *g)
+static int namespaces(struct oc_guard *g, const struct oc_plan_view *plan)
 {
-	static const char *const kinds[] = { "pid", "mnt", "net", "user" };
-	char text[OC_COUNT(kinds)][48], path[32];
-	const char *args[OC_COUNT(kinds) + 1] = { NULL };
+	static const char *const sandbox[] = { "pid", "mnt", "net", "user", NULL };
+	static const char *const container[] = { "pid", "mnt", "net", "ipc", "uts", "cgroup", NULL };
+	const char *const *kinds = oc_kind_container(plan->kind) ? container : sandbox;
+	char text[OC_COUNT(container)][48], path[32];
+	const char *args[OC_COUNT(container) + 1] = { NULL };
 	struct stat st;
 	unsigned i;
 
-	for (i = 0; i < OC_COUNT(kinds); i++) {
+	for (i = 0; kinds[i]; i++) {
 		snprintf(path, sizeof(path), "/proc/self/ns/%s", kinds[i]);
 		if (stat(path, &st) < 0)
 			return OC_EFAILED;
@@ -134,7 +136,7 @@ int oc_probes_own(struct oc_guard *g, const struct oc_plan_view *plan)
 	char path[4096];
 	int rc = network(g);
 
-	rc = rc < 0 ? rc : namespaces(g);
+	rc = rc < 0 ? rc : namespaces(g, plan);
 	if (snprintf(path, sizeof(path), "%s/run", plan->live) >= (int)sizeof(path))
 		return OC_ELIMIT;
 	rc = rc < 0 ? rc : same(g, path);

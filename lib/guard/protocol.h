@@ -13,7 +13,8 @@
 #define OC_GUARD_PROVED     "proved"
 #define OC_GUARD_EXIT       "exit.json"
 #define OC_GUARD_JOURNAL    "journal"
-#define OC_GUARD_ENV_MARK   "OPEN_CONDUIT_RUN" /* in the environment of everything a guard starts on the host */
+#define OC_GUARD_ENV_MARK   "OPEN_CONDUIT_RUN"    /* in the environment of everything a guard starts on the host */
+#define OC_GUARD_ENV_PIN    "OPEN_CONDUIT_DIGEST" /* and the digest of its plan */
 #define OC_JOURNAL_SEGMENT  (4u << 20)
 #define OC_JOURNAL_SEGMENTS 16u
 #define OC_STDIN_CHUNK      32768u
@@ -30,5 +31,8 @@ enum oc_alive oc_guard_alive(int run_dir, const char *file, pid_t *pid, oc_error
 /* End what a dead guard left on this host: processes of its recorded group and session that started after it
  * and carry OC_GUARD_ENV_MARK=run, nothing else.  Waits (bounded) until they are gone; the number killed. */
 int oc_guard_sweep(int run_dir, const char *run, oc_error **err);
+/* launch.cleanup of a plan, where it has one: what the launch command left in an engine.  Blocks, for 90 s at most.  Refused with the
+ * provider's words; sandbox_unavailable where it can't be told what is there, else container_running. */
+int oc_guard_cleanup(const json_t *plan, const char *digest, oc_error **err);
 
 #endif

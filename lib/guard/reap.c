@@ -68,6 +68,7 @@ void oc_reap(struct oc_guard *g)
 		if (launch) {
 			g->launch.pid = 0;
 			g->launch.exited = true;
+			g->launch.clean = info.si_code == CLD_EXITED && info.si_status == 0;
 			oc_attempt_launch_exited(g, &info);
 		}
 	}

@@ -220,12 +220,12 @@ json_t *oc_record_exit_json(const struct oc_guard *g)
 {
 	const struct oc_guard_outcome *o = &g->outcome;
 
-	return json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:O?, s:o, s:o, s:I, s:I, s:o, s:o, s:i, s:I}", "version", 1,
-	                 "run", g->run, "digest", g->digest, "state", o->state, "status", o->status, "signal",
-	                 o->signal, "error", o->error, "started", time_json(g->started_ms), "ended",
+	return json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:O?, s:o, s:o, s:I, s:I, s:o, s:o, s:i, s:I, s:O*}",
+	                 "version", 1, "run", g->run, "digest", g->digest, "state", o->state, "status", o->status,
+	                 "signal", o->signal, "error", o->error, "started", time_json(g->started_ms), "ended",
 	                 time_json(g->ended_ms), "output_bytes", (json_int_t)g->journal.output, "lost_bytes",
 	                 (json_int_t)g->journal.lost, "launch_log", log_json(g), "stop", stop_json(o), "killed",
-	                 o->killed, "attempts", (json_int_t)g->attempts);
+	                 o->killed, "attempts", (json_int_t)g->attempts, "left", o->left);
 }
 
 static int text_of(const struct oc_guard *g, struct oc_buf *text, oc_error **err)

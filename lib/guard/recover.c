@@ -184,6 +184,32 @@ static int remove_live(struct found *f)
 	return 0;
 }
 
+/* In an engine, say: as long as live/<id> is there nobody has said that all of it is gone. */
+static int left_elsewhere(struct found *f)
+{
+	oc_cleanup(oc_json_decrefp) json_t *plan = NULL;
+	oc_cleanup(oc_freep) char *text = NULL;
+	oc_cleanup(oc_freep) char *live = oc_path_join(f->store->dir, "live");
+	oc_cleanup(oc_freep) char *dir = live ? oc_path_join(live, f->run) : NULL;
+	oc_error *error = NULL;
+	struct stat st;
+	int rc;
+
+	if (!dir)
+		return OC_ENOMEM;
+	if (!f->started || !f->pinned || (lstat(dir, &st) < 0 && errno == ENOENT))
+		return 0;
+	rc = oc_store_pinned(f->store, f->run, &text, f->digest, &error);
+	rc = rc < 0 ? rc : oc_json_parse(text, strlen(text), OC_JSON_MAX, OC_GUARD_PLAN, &plan, &error);
+	rc = rc < 0 ? rc : oc_guard_cleanup(plan, f->digest, &error);
+	if (rc < 0) {
+		unknown(f, error ? oc_error_message(error) : "what it left in an engine can't be removed", 0, NULL);
+		oc_error_free(f->error);
+		f->error = error;
+	}
+	return rc;
+}
+
 /* Processes first, then files: a process that lives could make files anew. */
 static int clean(struct found *f)
 {
@@ -196,6 +222,9 @@ static int clean(struct found *f)
 		return rc;
 	}
 	oc_fault("recover:swept");
+	rc = left_elsewhere(f);
+	if (rc < 0)
+		return rc;
 	rc = remove_live(f);
 	oc_fault("recover:cleaned");
 	/* We hold the lock: nobody listens there. */

@@ -275,7 +275,7 @@ int oc_run_release(oc_run *run, const char *digest, oc_error **err)
 		rc = collect_secrets(run, secrets, err);
 	/* Held, its guard has the Work's lock: from here on no other run can come between this answer and the command. */
 	if (!rc && strcmp(oc_plan_kind(run->plan), OC_KIND_ATTACH) == 0)
-		rc = oc_store_work_plain(run->store, oc_json_text(run->plan->json, "work"), err);
+		rc = oc_store_work_attach(run->store, oc_json_text(run->plan->json, "work"), OC_KIND_ATTACH, err);
 	if (!rc)
 		rc = oc_store_attempt(run->store, run->id, &attempt, err);
 	if (rc < 0)

@@ -73,6 +73,11 @@ static void checked(const char *checks OC_UNUSED, const oc_error *failure, void 
 	oc_error_free(err);
 }
 
+static const char *policy_text(const oc_plan *plan)
+{
+	return oc_json_text(json_object_get(plan->json, "policy"), "text");
+}
+
 static void planned(oc_plan *plan, const oc_error *failure, void *userdata)
 {
 	struct start *start = userdata;
@@ -87,7 +92,7 @@ static void planned(oc_plan *plan, const oc_error *failure, void *userdata)
 	}
 	rc = oc_verdict_require(start->broker->store, plan, &missing, &err);
 	if (!rc && missing)
-		rc = oc_broker_check(start->broker, checked, start, &err);
+		rc = oc_broker_check_policy(start->broker, policy_text(plan), checked, start, &err);
 	else if (!rc)
 		launch(start);
 	if (rc < 0)

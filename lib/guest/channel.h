@@ -116,6 +116,8 @@ enum oc_probe_kind {
 	OC_PROBE_NO_WRITE_FIFO = 17, /* path: a FIFO can't be opened for writing (O_NONBLOCK) */
 	OC_PROBE_TRACE =
 	        18, /* no other process of this pid namespace can be written to (/proc/N/mem), but the guest's own child */
+	OC_PROBE_CONTAINER =
+	        19, /* uid gid memory pids nano_cpus: that is who we are, alone; the root is read-only; the limits (0: none) hold */
 };
 
 struct oc_frame {

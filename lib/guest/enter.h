@@ -6,5 +6,7 @@
 /* own: this process' environment.  The exit status of the guest, which means nothing to the guard:
  * 0 after an EXIT was delivered, 1 otherwise. */
 int oc_guest_enter(char **own);
+/* The channel is given at a socket, as the one descriptor of one byte: it becomes descriptor 0.  0 or -errno. */
+int oc_guest_meet(const char *path);
 
 #endif

@@ -14,10 +14,12 @@ int main(int argc, char **argv)
 		return puts("open-conduit-guest " OC_VERSION) < 0;
 	if (argc == 2 && !strcmp(argv[1], "enter"))
 		return oc_guest_enter(environ);
+	if (argc == 3 && !strcmp(argv[1], "enter"))
+		return oc_guest_meet(argv[2]) < 0 ? 1 : oc_guest_enter(environ);
 	if (argc == 3 && !strcmp(argv[1], "mcp"))
 		return oc_guest_mcp(argv[2]);
-	fputs("usage: open-conduit-guest enter | mcp ADDRESS | --version\n"
-	      "enter: started by open-conduit's guard, with the channel on descriptor 0\n"
+	fputs("usage: open-conduit-guest enter [SOCKET] | mcp ADDRESS | --version\n"
+	      "enter: started by open-conduit's guard, with the channel on descriptor 0, or to be had at SOCKET\n"
 	      "mcp:   started by an agent: its run's toolbelt, as an MCP server on stdio\n",
 	      stderr);
 	return 2;

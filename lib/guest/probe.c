@@ -30,6 +30,7 @@ static const struct {
 	{ OC_PROBE_PRIVILEGES, 2, oc_probe_privileges },
 	{ OC_PROBE_NO_WRITE_FIFO, 1, oc_probe_no_write_fifo },
 	{ OC_PROBE_TRACE, 0, oc_probe_trace },
+	{ OC_PROBE_CONTAINER, 5, oc_probe_container },
 };
 
 void oc_probe_say(char *detail, const char *fmt, ...)

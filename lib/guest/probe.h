@@ -25,7 +25,8 @@ bool oc_probe_own_tmpfs(const char *path);
 
 oc_probe_fn oc_probe_unreadable, oc_probe_readable, oc_probe_unwritable, oc_probe_writable, oc_probe_mount_root,
         oc_probe_same, oc_probe_no_write_fifo;
-oc_probe_fn oc_probe_stdio, oc_probe_environment, oc_probe_namespaces, oc_probe_privileges, oc_probe_trace;
+oc_probe_fn oc_probe_stdio, oc_probe_environment, oc_probe_namespaces, oc_probe_privileges, oc_probe_trace,
+        oc_probe_container;
 oc_probe_fn oc_probe_no_route, oc_probe_no_socket, oc_probe_socket;
 
 void oc_probe_say(char *detail, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

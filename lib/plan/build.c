@@ -49,21 +49,35 @@ static int out_of_bounds(const char *field, oc_error **err)
 	                 "the provider's answer to plan has %s out of bounds", field);
 }
 
+/* What is set where the command will be, before ours: an image's variables. */
+static int check_env(const json_t *env, oc_error **err)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach((json_t *)env, name, value)
+	{
+		if (!oc_env_name_valid(name) || !json_is_string(value))
+			return out_of_bounds("env", err);
+	}
+	return 0;
+}
+
 static int check_reply(const json_t *reply, oc_error **err)
 {
-	json_t *launch = NULL, *guest = NULL, *proxy = NULL;
+	json_t *launch = NULL, *guest = NULL, *proxy = NULL, *env = NULL;
 	int64_t filters = 0;
 	const char *variable = NULL;
 	const struct oc_json_key keys[] = {
 		{ "identity", OC_JSON_OBJECT, true, NULL }, { "launch", OC_JSON_OBJECT, true, &launch },
 		{ "guest", OC_JSON_OBJECT, true, &guest },  { "inherit", OC_JSON_STRINGS, true, NULL },
 		{ "proxy", OC_JSON_ANY, true, &proxy },     { "tools", OC_JSON_STRINGS, true, NULL },
-		{ "notes", OC_JSON_STRINGS, true, NULL },
+		{ "notes", OC_JSON_STRINGS, true, NULL },   { "env", OC_JSON_OBJECT, false, &env },
 	};
 	const struct oc_json_key launch_keys[] = {
 		{ "argv", OC_JSON_STRINGS, true, NULL },      { "env", OC_JSON_OBJECT, true, NULL },
 		{ "cwd", OC_JSON_STRING, true, NULL },        { "files", OC_JSON_ARRAY, true, NULL },
-		{ "hello_retries", OC_JSON_INT, true, NULL },
+		{ "hello_retries", OC_JSON_INT, true, NULL }, { "cleanup", OC_JSON_STRINGS, false, NULL },
 	};
 	const struct oc_json_key guest_keys[] = {
 		{ "landlock", OC_JSON_BOOL, true, NULL }, { "nest", OC_JSON_BOOL, true, NULL },
@@ -92,7 +106,7 @@ static int check_reply(const json_t *reply, oc_error **err)
 		return out_of_bounds("proxy", err);
 	if (variable && !oc_env_name_valid(variable))
 		return out_of_bounds("proxy.variable", err);
-	return 0;
+	return check_env(env, err);
 }
 
 static bool put_launch(json_t *out, const struct oc_plan_input *in)
@@ -132,7 +146,8 @@ static bool put_writable(json_t *guest, const json_t *resolved)
 		if (strcmp(oc_json_text(entry, "path"), "/tmp") == 0 && !oc_json_append(list, json_string("/tmp")))
 			return false;
 	}
-	return true;
+	/* A container's is a tmpfs of its own. */
+	return !json_object_get(resolved, "agent_home") || oc_json_append(list, json_string("/tmp"));
 }
 
 static bool put_guest(json_t *out, const struct oc_plan_input *in)
@@ -222,7 +237,7 @@ static bool put_head(json_t *out, const struct oc_plan_input *in)
 
 static int check_input(const struct oc_plan_input *in, oc_error **err)
 {
-	bool sandbox = strcmp(in->kind, "sandbox") == 0;
+	bool sandbox = !oc_kind_plain(in->kind);
 
 	if (!in->request || !in->run || !in->guest || !in->guest_digest || !in->state_dir || !in->home)
 		return oc_fail(err, OC_EINVAL, 0,
@@ -230,7 +245,7 @@ static int check_input(const struct oc_plan_input *in, oc_error **err)
 	if (sandbox && (!in->policy || !in->resolved || !in->reply || !in->provider))
 		return oc_fail(err, OC_EINVAL, 0,
 		               "a sandbox's plan needs a policy, what it means here and a provider's answer");
-	if (!sandbox && (!oc_kind_plain(in->kind) || in->resolved || in->reply || in->provider))
+	if (!oc_kind_valid(in->kind) || (!sandbox && (in->resolved || in->reply || in->provider)))
 		return oc_fail(err, OC_EINVAL, 0, "only a sandbox's plan has a resolved policy and a provider");
 	if (in->request->timeout_ms < 0 || in->request->grace_ms < 0)
 		return oc_fail(err, OC_EINVAL, 0, "a time limit can't be negative");

@@ -100,9 +100,15 @@ static int check_files(const json_t *files, oc_error **err)
 	return 0;
 }
 
+static bool program(const json_t *argv)
+{
+	return json_array_size(argv) > 0 && json_array_size(argv) <= OC_PLAN_LIST_MAX &&
+	       json_string_value(json_array_get(argv, 0))[0] == '/';
+}
+
 static int check_launch(const json_t *launch, oc_error **err)
 {
-	json_t *argv = NULL, *env = NULL, *files = NULL;
+	json_t *argv = NULL, *env = NULL, *files = NULL, *cleanup = NULL;
 	const char *cwd = NULL;
 	int64_t retries = 0;
 	const struct oc_json_key keys[] = {
@@ -111,14 +117,16 @@ static int check_launch(const json_t *launch, oc_error **err)
 		{ "cwd", OC_JSON_STRING, true, &cwd },
 		{ "files", OC_JSON_ARRAY, true, &files },
 		{ "hello_retries", OC_JSON_INT, true, &retries },
+		{ "cleanup", OC_JSON_STRINGS, false, &cleanup },
 	};
 	int rc = oc_json_unpack(launch, "launch", NULL, keys, OC_COUNT(keys), err);
 
 	if (rc < 0)
 		return rc;
-	if (json_array_size(argv) == 0 || json_array_size(argv) > OC_PLAN_LIST_MAX ||
-	    json_string_value(json_array_get(argv, 0))[0] != '/')
+	if (!program(argv))
 		return oc_plan_bad(err, "launch.argv", "must begin with an absolute path");
+	if (cleanup && !program(cleanup))
+		return oc_plan_bad(err, "launch.cleanup", "must begin with an absolute path");
 	if (!oc_path_clean(cwd))
 		return oc_plan_bad(err, "launch.cwd", "is not an absolute, clean path");
 	if (retries < 0 || retries > 10)
@@ -168,7 +176,7 @@ static int check_links(const json_t *links, bool confined, oc_error **err)
 	return 0;
 }
 
-static int check_guest(const json_t *guest, bool sandbox, oc_error **err)
+static int check_guest(const json_t *guest, const char *kind, oc_error **err)
 {
 	const char *path = NULL, *digest = NULL;
 	bool confined = false, landlock = false, nest = false, ipc = false, trace = false, local = false;
@@ -185,6 +193,7 @@ static int check_guest(const json_t *guest, bool sandbox, oc_error **err)
 		{ "writable", OC_JSON_STRINGS, true, &writable },
 		{ "links", OC_JSON_ARRAY, false, &links },
 	};
+	bool container = oc_kind_container(kind);
 	int rc = oc_json_unpack(guest, "guest", NULL, keys, OC_COUNT(keys), err);
 
 	if (rc < 0)
@@ -193,15 +202,15 @@ static int check_guest(const json_t *guest, bool sandbox, oc_error **err)
 		return oc_plan_bad(err, "guest.path", "is not an absolute, clean path");
 	if (!oc_plan_digest_valid(digest))
 		return oc_plan_bad(err, "guest.digest", "is no sha256 digest");
-	if (confined != sandbox)
+	if (confined == oc_kind_plain(kind))
 		return oc_plan_bad(err, "guest.confined", "contradicts the plan's kind");
 	if (!confined && (landlock || nest || ipc || trace || local))
 		return oc_plan_bad(err, "guest", "asks for hardening without being confined");
-	/* AF_UNIX takes the engine's own filter away: then the guest's namespaces or Landlock must stand in. */
-	if (local && !nest && !landlock)
+	/* AF_UNIX takes srt's own filter away: then the guest's namespaces or Landlock must stand in. */
+	if (local && !nest && !landlock && !container)
 		return oc_refuse(err, "sandbox_unavailable", "guest.unix", "open-conduit doctor",
 		                 "unix sockets are allowed with neither namespaces of the guest's own nor Landlock");
-	if (confined && !nest && !ipc)
+	if (confined && !nest && !ipc && !container) /* which has its own, as P15 proves */
 		return oc_refuse(err, "sandbox_unavailable", "guest.deny_ipc", "open-conduit doctor",
 		                 "System V and POSIX IPC would be shared with the host");
 	rc = check_links(links, confined, err);
@@ -320,29 +329,38 @@ static int check_limits(const json_t *limits, oc_error **err)
 	return journal > 0 && journal <= (1LL << 40) ? 0 : oc_plan_bad(err, "limits.journal_bytes", "is out of bounds");
 }
 
-static int check_policy(const json_t *policy, oc_error **err)
+static int check_policy(const json_t *policy, bool container, oc_error **err)
 {
-	json_t *normal = NULL, *read = NULL, *network = NULL;
+	json_t *normal = NULL, *read = NULL, *network = NULL, *place = NULL;
 	const struct oc_json_key keys[] = {
 		{ "text", OC_JSON_STRING, true, NULL },
 		{ "normal", OC_JSON_OBJECT, true, &normal },
 	};
 	const struct oc_json_key normal_keys[] = {
-		{ "write", OC_JSON_STRINGS, false, NULL },       { "read", OC_JSON_OBJECT, false, &read },
-		{ "network", OC_JSON_OBJECT, false, &network },  { "sockets", OC_JSON_STRINGS, false, NULL },
+		{ "write", OC_JSON_STRINGS, false,
+		  NULL }, /* a container's is a list: nothing is readable that isn't on it */
+		{ "read", container ? OC_JSON_STRINGS : OC_JSON_OBJECT, false, &read },
+		{ "network", OC_JSON_OBJECT, false, &network },
+		{ "sockets", OC_JSON_STRINGS, false, NULL },
 		{ "unix_sockets", OC_JSON_STRING, false, NULL },
+		{ "image", OC_JSON_STRING, false, NULL },
+		{ "limits", OC_JSON_OBJECT, false, NULL },
+		{ "provider", OC_JSON_OBJECT, false, &place },
 	};
 	const struct oc_json_key read_keys[] = {
 		{ "allow", OC_JSON_STRINGS, false, NULL },
 		{ "deny", OC_JSON_STRINGS, false, NULL },
 	};
+	const struct oc_json_key place_keys[] = { { "context", OC_JSON_STRING, true, NULL } };
 	const struct oc_json_key network_keys[] = { { "allow", OC_JSON_STRINGS, false, NULL } };
 	int rc = oc_json_unpack(policy, "policy", NULL, keys, OC_COUNT(keys), err);
 
 	if (rc == 0)
 		rc = oc_json_unpack(normal, "policy.normal", NULL, normal_keys, OC_COUNT(normal_keys), err);
-	if (rc == 0 && read)
+	if (rc == 0 && read && !container)
 		rc = oc_json_unpack(read, "policy.normal.read", NULL, read_keys, OC_COUNT(read_keys), err);
+	if (rc == 0 && place)
+		rc = oc_json_unpack(place, "policy.normal.provider", NULL, place_keys, OC_COUNT(place_keys), err);
 	if (rc == 0 && network)
 		rc = oc_json_unpack(network, "policy.normal.network", NULL, network_keys, OC_COUNT(network_keys), err);
 	return rc;
@@ -417,21 +435,22 @@ static int check_work(const struct members *m, oc_error **err)
 	return rc < 0 ? rc : check_place(git, "clone.git", err);
 }
 
-static int check_parts(const struct members *m, bool sandbox, oc_error **err)
+static int check_parts(const struct members *m, oc_error **err)
 {
-	int rc = check_policy(m->policy, err);
+	bool sandbox = !oc_kind_plain(m->kind), container = oc_kind_container(m->kind);
+	int rc = check_policy(m->policy, container, err);
 
 	if (rc == 0 && sandbox)
-		rc = json_is_object(m->resolved) ? oc_plan_check_resolved(m->resolved, err)
+		rc = json_is_object(m->resolved) ? oc_plan_check_resolved(m->resolved, container, err)
 		                                 : oc_plan_bad(err, "resolved", "is not an object");
 	if (rc == 0 && !sandbox && !json_is_null(m->resolved))
 		rc = oc_plan_bad(err, "resolved", "must be null without a sandbox");
 	if (rc == 0)
-		rc = oc_plan_check_command(m->command, err);
+		rc = oc_plan_check_command(m->command, container, err);
 	if (rc == 0)
 		rc = check_launch(m->launch, err);
 	if (rc == 0)
-		rc = check_guest(m->guest, sandbox, err);
+		rc = check_guest(m->guest, m->kind, err);
 	if (rc == 0)
 		rc = check_probes(m->probes, sandbox, err);
 	if (rc == 0)
@@ -455,8 +474,8 @@ int oc_plan_check(const json_t *plan, oc_error **err)
 	rc = unpack(plan, &m, err);
 	if (rc < 0)
 		return rc;
-	if (!oc_kind_plain(m.kind) && strcmp(m.kind, "sandbox") != 0)
-		return oc_plan_bad(err, "kind", "is neither none, attach nor sandbox");
+	if (!oc_kind_valid(m.kind))
+		return oc_plan_bad(err, "kind", "is neither none, attach, sandbox nor container");
 	if (strcmp(m.kind, OC_KIND_ATTACH) == 0 && (!m.clone || !json_object_get(m.command, "terminal")))
 		return oc_plan_bad(err, "kind", "is attach without a Work or without a terminal");
 	if (!oc_run_id_valid(m.run))
@@ -466,5 +485,5 @@ int oc_plan_check(const json_t *plan, oc_error **err)
 		rc = oc_plan_toolbelt_check(m.toolbelt, err);
 	if (rc == 0)
 		rc = oc_plan_text_or_null(m.binding, "binding", err);
-	return rc < 0 ? rc : check_parts(&m, strcmp(m.kind, "sandbox") == 0, err);
+	return rc < 0 ? rc : check_parts(&m, err);
 }

@@ -8,8 +8,9 @@
 #define OC_PLAN_LIST_MAX 65536
 
 int oc_plan_check(const json_t *plan, oc_error **err);
-int oc_plan_check_resolved(const json_t *resolved, oc_error **err);
-int oc_plan_check_command(const json_t *command, oc_error **err);
+int oc_plan_check_resolved(const json_t *resolved, bool container, oc_error **err);
+/* container: argv[0] may be a name, which is looked up inside. */
+int oc_plan_check_command(const json_t *command, bool container, oc_error **err);
 
 bool oc_env_name_valid(const char *name); /* [A-Za-z_][A-Za-z0-9_]*, 256 at most */
 bool oc_plan_digest_valid(const char *digest);

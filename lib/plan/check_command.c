@@ -103,7 +103,12 @@ static int check_terminal(const json_t *terminal, oc_error **err)
 	               : 0;
 }
 
-int oc_plan_check_command(const json_t *command, oc_error **err)
+static bool program_ok(const char *program, bool container)
+{
+	return program[0] == '/' || (container && program[0] && !strchr(program, '/'));
+}
+
+int oc_plan_check_command(const json_t *command, bool container, oc_error **err)
 {
 	oc_cleanup(oc_json_decrefp) json_t *seen = json_object();
 	json_t *argv = NULL, *env = NULL, *secrets = NULL, *inherit = NULL, *files = NULL, *terminal = NULL;
@@ -125,7 +130,7 @@ int oc_plan_check_command(const json_t *command, oc_error **err)
 		return rc;
 	if (json_array_size(argv) == 0 || json_array_size(argv) > OC_PLAN_LIST_MAX)
 		return oc_plan_bad(err, "command.argv", "is empty or too long");
-	if (json_string_value(json_array_get(argv, 0))[0] != '/')
+	if (!program_ok(json_string_value(json_array_get(argv, 0)), container))
 		return oc_plan_bad(err, "command.argv[0]", "is not an absolute path");
 	if (!oc_path_clean(cwd))
 		return oc_plan_bad(err, "command.cwd", "is not an absolute, clean path");

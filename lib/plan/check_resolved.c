@@ -20,8 +20,16 @@
 
 static const struct oc_json_key write_keys[] = { TEXT("path"),  TEXT("rule"),  TEXT("as"),
 	                                         NUMBER("dev"), NUMBER("ino"), FLAG("dir") };
-static const struct oc_json_key read_keys[] = { TEXT("path"), FLAG("allow"),  TEXT("rule"),
-	                                        TEXT("as"),   FLAG("exists"), FLAG("dir") };
+/* Device and inode: of what a container mounts. */
+static const struct oc_json_key read_keys[] = { TEXT("path"),
+	                                        FLAG("allow"),
+	                                        TEXT("rule"),
+	                                        TEXT("as"),
+	                                        FLAG("exists"),
+	                                        FLAG("dir"),
+	                                        { "dev", OC_JSON_INT, false, NULL },
+	                                        { "ino", OC_JSON_INT, false, NULL } };
+static const struct oc_json_key limit_keys[] = { NUMBER("nano_cpus"), NUMBER("memory"), NUMBER("pids") };
 static const struct oc_json_key protected_keys[] = { TEXT("path"), TEXT("what"), FLAG("exists"), FLAG("dir") };
 static const struct oc_json_key readonly_keys[] = { TEXT("path"), TEXT("what") };
 static const struct oc_json_key network_keys[] = { TEXT("entry"), TEXT("host"), NUMBER("port"), FLAG("wildcard") };
@@ -88,10 +96,27 @@ static int check_git(const json_t *git, oc_error **err)
 	               : oc_plan_bad(err, "resolved.git.path", "is not an absolute, clean path");
 }
 
-int oc_plan_check_resolved(const json_t *resolved, oc_error **err)
+/* What only a container has, and has always. */
+static int check_container(const char *agent_home, const char *image, const char *context, const json_t *limits,
+                           bool container, oc_error **err)
 {
+	if (!container)
+		return agent_home || image || context || limits
+		               ? oc_plan_bad(err, "resolved", "has what only a container has")
+		               : 0;
+	if (!image || !*image || !context || !*context || !limits)
+		return oc_plan_bad(err, "resolved", "lacks a container's image, context or limits");
+	if (!oc_path_clean(agent_home))
+		return oc_plan_bad(err, "resolved.agent_home", "is not an absolute, clean path");
+	return oc_json_unpack(limits, "resolved.limits", NULL, limit_keys, OC_COUNT(limit_keys), err);
+}
+
+int oc_plan_check_resolved(const json_t *resolved, bool container, oc_error **err)
+{
+	const char *agent_home = NULL, *image = NULL, *context = NULL;
+
 	const char *home = NULL, *workspace = NULL, *run_dir = NULL, *unix_sockets = NULL;
-	json_t *git = NULL;
+	json_t *git = NULL, *limits = NULL;
 	const struct oc_json_key keys[] = {
 		{ "home", OC_JSON_STRING, true, &home },       { "workspace", OC_JSON_STRING, true, &workspace },
 		{ "run_dir", OC_JSON_STRING, true, &run_dir }, { "write", OC_JSON_ARRAY, true, NULL },
@@ -99,7 +124,9 @@ int oc_plan_check_resolved(const json_t *resolved, oc_error **err)
 		{ "readonly", OC_JSON_ARRAY, true, NULL },     { "git", OC_JSON_ANY, false, &git },
 		{ "network", OC_JSON_ARRAY, true, NULL },      { "unix_sockets", OC_JSON_STRING, true, &unix_sockets },
 		{ "sockets", OC_JSON_ARRAY, true, NULL },      { "hidden", OC_JSON_ARRAY, true, NULL },
-		{ "tools", OC_JSON_STRINGS, true, NULL },
+		{ "tools", OC_JSON_STRINGS, true, NULL },      { "agent_home", OC_JSON_STRING, false, &agent_home },
+		{ "image", OC_JSON_STRING, false, &image },    { "context", OC_JSON_STRING, false, &context },
+		{ "limits", OC_JSON_OBJECT, false, &limits },
 	};
 	size_t i;
 	int rc = oc_json_unpack(resolved, "resolved", NULL, keys, OC_COUNT(keys), err);
@@ -108,6 +135,8 @@ int oc_plan_check_resolved(const json_t *resolved, oc_error **err)
 		rc = check_list(resolved, i, err);
 	if (rc == 0)
 		rc = check_git(git, err);
+	if (rc == 0)
+		rc = check_container(agent_home, image, context, limits, container, err);
 	if (rc < 0)
 		return rc;
 	if (!oc_path_clean(home) || !oc_path_clean(workspace) || !oc_path_clean(run_dir))

@@ -31,7 +31,7 @@ struct command {
 	char *run_dir;
 	char *belt_at; /* of its toolbelt; NULL: it has none */
 	size_t bytes;
-	bool none;
+	bool none, container;
 };
 
 static const char *host_value(const struct oc_plan_input *in, const char *name)
@@ -178,6 +178,38 @@ static int env_minimal(struct command *c, oc_error **err)
 	return rc;
 }
 
+/* What the image sets, and then what is ours to say.  The host's language isn't: its files may not be there. */
+static int env_container(struct command *c, oc_error **err)
+{
+	static const char *const from_host[] = { "TERM", "TZ" };
+	oc_cleanup(oc_freep) char *tmp = oc_path_join(c->run_dir, "tmp");
+	const char *home = oc_json_text(c->in->resolved, "agent_home"), *name;
+	char user[256];
+	json_t *value;
+	int rc = tmp && home ? env_set(c, "PATH", DEFAULT_PATH, err) : oc_nomem(err);
+
+	json_object_foreach(json_object_get(c->in->reply, "env"), name, value)
+	{
+		if (rc == 0 && strcmp(name, RUN_MARK) != 0 && strcmp(name, RUN_DIR) != 0)
+			rc = env_set(c, name, json_string_value(value), err);
+	}
+	if (rc == 0 && user_name(c->in, user, sizeof(user)) == 0) {
+		rc = env_set(c, "USER", user, err);
+		if (rc == 0)
+			rc = env_set(c, "LOGNAME", user, err);
+	}
+	if (rc == 0)
+		rc = env_set(c, "HOME", home, err);
+	if (rc == 0)
+		rc = env_set(c, "SHELL", "/bin/sh", err);
+	if (rc == 0)
+		rc = env_set(c, "TMPDIR", tmp, err);
+	for (size_t i = 0; rc == 0 && i < OC_COUNT(from_host); i++)
+		if (host_value(c->in, from_host[i]))
+			rc = env_set(c, from_host[i], NULL, err);
+	return rc;
+}
+
 static int bad_name(const char *entry, const char *what, oc_error **err)
 {
 	struct oc_buf text;
@@ -224,7 +256,7 @@ static int env_request(struct command *c, const char *entry, oc_error **err)
 static int put_env(struct command *c, oc_error **err)
 {
 	const char *const *e;
-	int rc = c->none ? env_whole(c, err) : env_minimal(c, err);
+	int rc = c->none ? env_whole(c, err) : c->container ? env_container(c, err) : env_minimal(c, err);
 
 	for (e = c->in->request->env; rc == 0 && e && *e; e++)
 		rc = env_request(c, *e, err);
@@ -351,6 +383,8 @@ static int find_program(struct command *c, const char *name, char **out, oc_erro
 
 	if (!*name)
 		return oc_fail(err, OC_EINVAL, 0, "the command's name is empty");
+	if (!strchr(name, '/') && c->container) /* found inside, in the PATH of there */
+		return (*out = strdup(name)) ? 0 : oc_nomem(err);
 	if (!strchr(name, '/'))
 		return search_path(c, name, out, err);
 	while (strncmp(name, "./", 2) == 0)
@@ -358,6 +392,10 @@ static int find_program(struct command *c, const char *name, char **out, oc_erro
 	path = *name == '/' ? strdup(name) : oc_path_join(c->cwd, name);
 	if (!path)
 		return oc_nomem(err);
+	if (c->container) {
+		*out = oc_steal(path);
+		return 0;
+	}
 	rc = runnable(c, path, &why, err);
 	if (rc > 0)
 		*out = oc_steal(path);
@@ -490,7 +528,7 @@ static int put_parts(struct command *c, json_t *out, oc_error **err)
 int oc_plan_command(const struct oc_plan_input *in, json_t **out, oc_error **err)
 {
 	oc_cleanup(oc_json_decrefp) json_t *command = json_object();
-	struct command c = { .in = in, .none = oc_kind_plain(in->kind) };
+	struct command c = { .in = in, .none = oc_kind_plain(in->kind), .container = oc_kind_container(in->kind) };
 	int rc;
 
 	/* Owned by the object as soon as each is made. */

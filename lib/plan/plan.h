@@ -54,13 +54,16 @@ enum oc_plan_probe {
 	OC_PLAN_PRIVILEGES = 16,
 	OC_PLAN_NO_WRITE_FIFO = 17,
 	OC_PLAN_TRACE = 18,
-	OC_PROBE_LAST = 18,
+	OC_PLAN_CONTAINER = 19,
+	OC_PROBE_LAST = 19,
 };
-/* The probes that a resolved policy asks for (P1-P11, P14-P16); the guard adds what only it knows: listeners, its
+/* The probes that a resolved policy asks for (P1-P12, P14-P16); the guard adds what only it knows: listeners, its
  * namespaces, the inodes of the directories it made.  command: the plan's; *out new. */
 int oc_plan_probes(const struct oc_plan_input *in, const json_t *command, json_t **out, oc_error **err);
 /* The plan's `command`: argv[0] looked up, the environment put together; *out new. */
 int oc_plan_command(const struct oc_plan_input *in, json_t **out, oc_error **err);
+/* Where a container has the guest. */
+#define OC_CONTAINER_GUEST "/.open-conduit/guest"
 char *oc_plan_run_dir(const struct oc_plan_input *in); /* {run}; new, or NULL: no memory */
 
 #endif

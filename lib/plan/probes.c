@@ -176,8 +176,10 @@ static void denied_paths(struct probes *p)
 
 	json_array_foreach(json_object_get(p->resolved, "read"), i, entry)
 	{
-		if (!oc_resolved_read(p->resolved, oc_json_text(entry, "path")).allowed)
-			path_probe(p, "P7", OC_PLAN_UNREADABLE, oc_json_text(entry, "path"));
+		const char *path = oc_json_text(entry, "path");
+
+		if (strcmp(path, "/") != 0 && !oc_resolved_read(p->resolved, path).allowed)
+			path_probe(p, "P7", OC_PLAN_UNREADABLE, path);
 	}
 	json_array_foreach(json_object_get(p->resolved, "hidden"), i, entry)
 	{
@@ -216,7 +218,7 @@ static void readable_paths(struct probes *p)
 		    oc_resolved_read(p->resolved, path).allowed && operator_may(path, R_OK))
 			path_probe(p, "P7", OC_PLAN_READABLE, path);
 	}
-	path_probe(p, "P7", OC_PLAN_READABLE, p->in->guest);
+	path_probe(p, "P7", OC_PLAN_READABLE, oc_kind_container(p->in->kind) ? OC_CONTAINER_GUEST : p->in->guest);
 }
 
 /* A socket that is lifted shows in the directory that is hidden around it, whether or not anything listens. */
@@ -458,6 +460,19 @@ static void same(struct probes *p, const char *path, const json_t *entry)
 	arg_number(p, args, ino);
 }
 
+static bool granted_to_write(struct probes *p, const char *path)
+{
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach(json_object_get(p->resolved, "write"), i, entry)
+	{
+		if (strcmp(oc_json_text(entry, "path"), path) == 0)
+			return true;
+	}
+	return false;
+}
+
 static void same_paths(struct probes *p)
 {
 	const json_t *entry, *repository = json_object_get(p->resolved, "git");
@@ -466,6 +481,11 @@ static void same_paths(struct probes *p)
 	json_array_foreach(json_object_get(p->resolved, "write"), i, entry)
 	{
 		same(p, oc_json_text(entry, "path"), entry);
+	}
+	json_array_foreach(json_object_get(p->resolved, "read"), i, entry)
+	{
+		if (oc_json_integer(entry, "ino", 0) && !granted_to_write(p, oc_json_text(entry, "path")))
+			same(p, oc_json_text(entry, "path"), entry);
 	}
 	same(p, oc_json_text(repository, "path"), repository);
 }
@@ -485,6 +505,19 @@ static void privileges(struct probes *p)
 	arg(p, args, "after");
 	arg_number(p, args, filters + 1);
 	add(p, "P16", OC_PLAN_TRACE);
+}
+
+/* P12: who the command is, what it may, and the limits that the engine was asked for; 0: none. */
+static void container(struct probes *p)
+{
+	const json_t *limits = json_object_get(p->resolved, "limits");
+	json_t *args = add(p, "P12", OC_PLAN_CONTAINER);
+
+	arg_number(p, args, (int64_t)geteuid());
+	arg_number(p, args, (int64_t)getegid());
+	arg_number(p, args, oc_json_integer(limits, "memory", 0));
+	arg_number(p, args, oc_json_integer(limits, "pids", 0));
+	arg_number(p, args, oc_json_integer(limits, "nano_cpus", 0));
 }
 
 int oc_plan_probes(const struct oc_plan_input *in, const json_t *command, json_t **out, oc_error **err)
@@ -510,6 +543,8 @@ int oc_plan_probes(const struct oc_plan_input *in, const json_t *command, json_t
 	sockets(&p);
 	add(&p, "P11", OC_PLAN_STDIO);
 	environment(&p);
+	if (oc_kind_container(in->kind))
+		container(&p);
 	same_paths(&p);
 	privileges(&p);
 	if (p.rc < 0)

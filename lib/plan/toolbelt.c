@@ -26,9 +26,9 @@ char *oc_plan_toolbelt_at(const struct oc_plan_input *in)
 
 char *oc_plan_toolbelt_file(const struct oc_plan_input *in, const char *at)
 {
-	oc_cleanup(oc_json_decrefp) json_t *file =
-	        json_pack("{s:{s:{s:s, s:[s, s], s:b}}}", "mcpServers", "open-conduit", "command", in->guest, "args",
-	                  "mcp", at, "alwaysLoad", 1);
+	oc_cleanup(oc_json_decrefp) json_t *file = json_pack(
+	        "{s:{s:{s:s, s:[s, s], s:b}}}", "mcpServers", "open-conduit", "command",
+	        oc_kind_container(in->kind) ? OC_CONTAINER_GUEST : in->guest, "args", "mcp", at, "alwaysLoad", 1);
 
 	return file ? json_dumps(file, JSON_INDENT(2) | JSON_SORT_KEYS) : NULL;
 }

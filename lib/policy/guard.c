@@ -78,17 +78,18 @@ void oc_resolve_protected(struct oc_resolving *r)
 		           "your own CLAUDE_CONFIG_DIR is not absolute, so what it names can't be protected");
 }
 
-/* What the host itself hands to a run: the workspace it made inside its own state. */
+/* What the host itself hands to a run, inside its own state: the workspace and the home that it made. */
 static bool is_own(const struct oc_resolving *r, const struct oc_guarded *p, const char *real)
 {
-	return r->own_workspace && strcmp(p->what, "state") == 0 && oc_path_within(r->workspace, real);
+	return strcmp(p->what, "state") == 0 && ((r->own_workspace && oc_path_within(r->workspace, real)) ||
+	                                         (r->agent_home && strcmp(r->agent_home, real) == 0));
 }
 
-void oc_resolve_guard_grants(struct oc_resolving *r)
+static void guard_grants(struct oc_resolving *r, const struct oc_grant *grants, size_t n)
 {
-	for (size_t i = 0; i < r->n_grants; i++)
+	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < r->n_guarded; k++) {
-			const struct oc_grant *g = &r->grants[i];
+			const struct oc_grant *g = &grants[i];
 			const struct oc_guarded *p = &r->guarded[k];
 
 			if (is_own(r, p, g->place.path) || !oc_place_overlap(&g->place, &p->place))
@@ -98,6 +99,12 @@ void oc_resolve_guard_grants(struct oc_resolving *r)
 			           "%s grants %s (%s), which reaches into the protected %s %s", g->rule, g->place.path,
 			           g->as, p->what, p->place.path);
 		}
+}
+
+void oc_resolve_guard_grants(struct oc_resolving *r)
+{
+	guard_grants(r, r->grants, r->n_grants);
+	guard_grants(r, r->reads, r->n_reads);
 }
 
 bool oc_resolve_guard_path(struct oc_resolving *r, const char *rule, const char *real)

@@ -10,7 +10,9 @@
 
 struct oc_policy {
 	char *kind, *text, *canonical;
-	json_t *normal; /* every member present: write, read{allow,deny}, network{allow}, sockets, unix_sockets */
+	/* Every member present: write, read{allow,deny}, network{allow}, sockets, unix_sockets; a container's: write, read[],
+	 * network{allow}, image, limits, provider{context} */
+	json_t *normal;
 };
 
 /* What a policy is resolved against.  Nothing is written; all borrowed. */
@@ -21,6 +23,7 @@ struct oc_resolve_input {
 	char *const *environ; /* XDG_RUNTIME_DIR, SSH_AUTH_SOCK, CLAUDE_CONFIG_DIR, PATH … */
 	enum oc_git_mode git;
 	const char *work;            /* the Work whose workspace this may be: the one exception in our state; or NULL */
+	const char *agent_home;      /* a container's: HOME in it, in {run} or the Work's own; NULL else */
 	const struct oc_strv *tools; /* files and directories that decide how runs are confined */
 };
 /* The resolved policy (HACKING.md, "Resolved policy").  Every violation is chained:

@@ -132,43 +132,51 @@ static void missing_grant(struct oc_resolving *r, const char *rule, const char *
 	oc_buf_free(&fix);
 }
 
-static void add_grant(struct oc_resolving *r, const char *rule, const char *as)
+bool oc_resolving_grant(struct oc_resolving *r, struct oc_grant *list, size_t *n, const char *rule, const char *as)
 {
-	struct oc_grant *g = &r->grants[r->n_grants];
+	struct oc_grant *g = &list[*n];
 	oc_cleanup(oc_freep) char *path = oc_resolving_expand(r, rule, as);
 	char *real = NULL;
 	bool missing = false;
 
 	/* {run} is always writable, and what is in it exists only in the run. */
 	if (!path || oc_path_within(r->run_dir, path))
-		return;
+		return false;
 	memset(g, 0, sizeof(*g));
 	oc_strv_init(&g->links, 64);
 	if (!oc_resolving_walk(r, rule, path, &real, &missing, &g->links)) {
 		oc_strv_free(&g->links);
-		return;
+		return false;
 	}
 	if (missing)
 		missing_grant(r, rule, real);
-	for (size_t i = 0; i < r->n_grants && !missing; i++)
-		missing = strcmp(r->grants[i].place.path, real) == 0;
+	for (size_t i = 0; i < *n && !missing; i++)
+		missing = strcmp(list[i].place.path, real) == 0;
 	if (missing) {
 		free(real);
 		oc_strv_free(&g->links);
-		return;
+		return false;
 	}
 	if (oc_place_init(&g->place, &r->mounts, real)) {
 		oc_violations_nomem(&r->bad);
 		oc_strv_free(&g->links);
-		return;
+		return false;
 	}
 	snprintf(g->rule, sizeof(g->rule), "%s", rule);
 	g->as = as;
-	r->n_grants++;
-	oc_resolving_emit(r, "write",
-	                  json_pack("{s:s, s:s, s:s, s:o, s:o, s:b}", "path", g->place.path, "rule", g->rule, "as", as,
-	                            "dev", oc_policy_id(g->place.dev), "ino", oc_policy_id(g->place.ino), "dir",
-	                            g->place.dir));
+	++*n;
+	return true;
+}
+
+static void add_write(struct oc_resolving *r, const char *rule, const char *as)
+{
+	const struct oc_grant *g = &r->grants[r->n_grants];
+
+	if (oc_resolving_grant(r, r->grants, &r->n_grants, rule, as))
+		oc_resolving_emit(r, "write",
+		                  json_pack("{s:s, s:s, s:s, s:o, s:o, s:b}", "path", g->place.path, "rule", g->rule,
+		                            "as", as, "dev", oc_policy_id(g->place.dev), "ino",
+		                            oc_policy_id(g->place.ino), "dir", g->place.dir));
 }
 
 static void resolve_writing(struct oc_resolving *r)
@@ -178,7 +186,7 @@ static void resolve_writing(struct oc_resolving *r)
 	size_t i;
 	char rule[OC_RULE_SIZE];
 
-	r->grants = calloc(json_array_size(list) + 1, sizeof(*r->grants));
+	r->grants = calloc(json_array_size(list) + 2, sizeof(*r->grants));
 	if (!r->grants) {
 		oc_violations_nomem(&r->bad);
 		return;
@@ -186,8 +194,10 @@ static void resolve_writing(struct oc_resolving *r)
 	json_array_foreach(list, i, item)
 	{
 		snprintf(rule, sizeof(rule), "write[%zu]", i);
-		add_grant(r, rule, json_string_value(item));
+		add_write(r, rule, json_string_value(item));
 	}
+	if (r->agent_home)
+		add_write(r, "{home}", r->agent_home);
 	for (i = 0; i < r->n_grants; i++)
 		(void)oc_resolving_planted(r, r->grants[i].rule, &r->grants[i].links);
 	oc_resolving_emit(r, "write",
@@ -234,6 +244,14 @@ static bool is_own_workspace(struct oc_resolving *r)
 	return is;
 }
 
+/* In a container: HOME, beneath {run} or the Work's own. */
+static bool resolve_agent_home(struct oc_resolving *r)
+{
+	bool missing = false;
+
+	return !r->in->agent_home || oc_resolving_walk(r, "{home}", r->in->agent_home, &r->agent_home, &missing, NULL);
+}
+
 static bool resolve_bases(struct oc_resolving *r)
 {
 	const struct oc_resolve_input *in = r->in;
@@ -261,15 +279,27 @@ static bool resolve_bases(struct oc_resolving *r)
 	missing = ws.dir;
 	oc_place_free(&ws);
 	r->own_workspace = is_own_workspace(r);
-	return missing;
+	return missing && resolve_agent_home(r);
 }
 
 static json_t *skeleton(const struct oc_resolving *r)
 {
-	return json_pack("{s:s, s:s, s:s, s:[], s:[], s:[], s:[], s:n, s:[], s:O, s:[], s:[], s:[]}", "home", r->home,
-	                 "workspace", r->workspace, "run_dir", r->run_dir, "write", "read", "protected", "readonly",
-	                 "git", "network", "unix_sockets", json_object_get(r->in->policy->normal, "unix_sockets"),
-	                 "sockets", "hidden", "tools");
+	const json_t *normal = r->in->policy->normal;
+	json_t *out =
+	        json_pack("{s:s, s:s, s:s, s:[], s:[], s:[], s:[], s:n, s:[], s:s, s:[], s:[], s:[]}", "home", r->home,
+	                  "workspace", r->workspace, "run_dir", r->run_dir, "write", "read", "protected", "readonly",
+	                  "git", "network", "unix_sockets", r->container ? "all" : oc_json_text(normal, "unix_sockets"),
+	                  "sockets", "hidden", "tools");
+
+	if (out && r->container &&
+	    (!oc_json_set_string(out, "agent_home", r->agent_home) ||
+	     !oc_json_set_string(out, "image", oc_json_text(normal, "image")) ||
+	     !oc_json_set_string(out, "context", oc_json_text(json_object_get(normal, "provider"), "context")) ||
+	     !oc_json_set(out, "limits", json_incref(json_object_get(normal, "limits"))))) {
+		json_decref(out);
+		return NULL;
+	}
+	return out;
 }
 
 static void resolve_all(struct oc_resolving *r)
@@ -283,27 +313,38 @@ static void resolve_all(struct oc_resolving *r)
 	}
 	resolve_writing(r);
 	oc_resolve_protected(r);
+	if (r->container)
+		oc_resolve_granted(r);
 	oc_resolve_guard_grants(r);
-	oc_resolve_reading(r);
+	if (!r->container)
+		oc_resolve_reading(r);
 	oc_resolve_tools(r);
-	oc_resolve_sockets(r);
+	if (!r->container)
+		oc_resolve_sockets(r);
 	oc_resolve_git(r);
 	resolve_network(r);
 }
 
+static void grants_free(struct oc_grant *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		oc_place_free(&list[i].place);
+		oc_strv_free(&list[i].links);
+	}
+	free(list);
+}
+
 static void end(struct oc_resolving *r)
 {
-	for (size_t i = 0; i < r->n_grants; i++) {
-		oc_place_free(&r->grants[i].place);
-		oc_strv_free(&r->grants[i].links);
-	}
+	grants_free(r->grants, r->n_grants);
+	grants_free(r->reads, r->n_reads);
 	for (size_t i = 0; i < r->n_guarded; i++)
 		oc_place_free(&r->guarded[i].place);
-	free(r->grants);
 	free(r->guarded);
 	free(r->home);
 	free(r->workspace);
 	free(r->run_dir);
+	free(r->agent_home);
 	oc_mounts_free(&r->mounts);
 	json_decref(r->out);
 }
@@ -315,18 +356,24 @@ static bool absolute(const char *path)
 
 int oc_resolve(const struct oc_resolve_input *in, json_t **resolved, oc_error **err)
 {
+	bool container = in->policy && oc_kind_container(in->policy->kind);
 	struct oc_resolving r;
 	int rc;
 
-	if (!in->policy || strcmp(in->policy->kind, "sandbox") != 0)
-		return oc_fail(err, OC_EINVAL, 0, "only the policy of a process sandbox can be resolved");
-	if (!absolute(in->home) || !absolute(in->workspace) || !absolute(in->run_dir) || !absolute(in->state_dir) ||
-	    (in->config_dir && !absolute(in->config_dir)) || (in->libexec_dir && !absolute(in->libexec_dir)))
+	if (!in->policy || (strcmp(in->policy->kind, "sandbox") != 0 && !container))
 		return oc_fail(err, OC_EINVAL, 0,
-		               "home, workspace, run, state, config and libexec directories must be "
+		               "only the policy of a process sandbox or a container can be resolved");
+	if (container != (in->agent_home != NULL))
+		return oc_fail(err, OC_EINVAL, 0, "a container's run has a home of its own, and no other has");
+	if (!absolute(in->home) || !absolute(in->workspace) || !absolute(in->run_dir) || !absolute(in->state_dir) ||
+	    (in->config_dir && !absolute(in->config_dir)) || (in->libexec_dir && !absolute(in->libexec_dir)) ||
+	    (in->agent_home && !absolute(in->agent_home)))
+		return oc_fail(err, OC_EINVAL, 0,
+		               "home, workspace, run, state, config, libexec and agent directories must be "
 		               "absolute, without . and .. and a slash at the end");
 	memset(&r, 0, sizeof(r));
 	r.in = in;
+	r.container = container;
 	rc = oc_mounts_load(&r.mounts, err);
 	if (rc)
 		return rc;

@@ -24,12 +24,15 @@ struct oc_guarded { /* a place that no policy reaches */
 struct oc_resolving {
 	const struct oc_resolve_input *in;
 	char *home, *workspace, *run_dir; /* real */
+	char *agent_home;                 /* real; a container's */
 	bool own_workspace;               /* it lies in our state, made by us */
+	bool container;
 	struct oc_mounts mounts;
 	struct oc_violations bad;
-	struct oc_grant *grants;
+	struct oc_grant *grants; /* to write */
+	struct oc_grant *reads;  /* a container's: to read */
 	struct oc_guarded *guarded;
-	size_t n_grants, n_guarded;
+	size_t n_grants, n_reads, n_guarded;
 	json_t *out;
 };
 
@@ -46,6 +49,8 @@ bool oc_resolving_listed(const struct oc_resolving *r, const char *list, const c
 const char *oc_resolving_env(const struct oc_resolving *r, const char *name);
 /* Refuse a rule whose way leads through a link that a run could have made. */
 bool oc_resolving_planted(struct oc_resolving *r, const char *rule, const struct oc_strv *links);
+/* One more grant of `list`, which has room for it.  true: it is in order, and there once. */
+bool oc_resolving_grant(struct oc_resolving *r, struct oc_grant *list, size_t *n, const char *rule, const char *as);
 json_t *oc_policy_id(uint64_t value); /* a device or inode number as JSON can hold it: its lower 53 bits */
 
 /* guard.c */
@@ -56,6 +61,9 @@ void oc_resolve_tools(struct oc_resolving *r);
 
 /* reading.c */
 void oc_resolve_reading(struct oc_resolving *r);
+
+/* granted.c: what a container has of this machine */
+void oc_resolve_granted(struct oc_resolving *r);
 
 /* git.c */
 void oc_resolve_git(struct oc_resolving *r);

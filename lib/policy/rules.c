@@ -67,20 +67,25 @@ static size_t longest(const json_t *list, const char *path, bool allow_only, con
 	return best;
 }
 
+/* A workspace or a home in there was made by us: oc_resolve() refuses every other. */
+static bool own(const json_t *resolved, const json_t *entry, const char *which, const char *path)
+{
+	const char *at = text_of(resolved, which);
+
+	return *at && covers(entry, at) && oc_path_within(at, path);
+}
+
 static bool is_protected(const json_t *resolved, const char *path)
 {
-	const char *ws = text_of(resolved, "workspace");
 	json_t *entry;
 	size_t i;
 
 	json_array_foreach(json_object_get(resolved, "protected"), i, entry)
 	{
-		if (!covers(entry, path))
-			continue;
-		/* A workspace there was made by us: oc_resolve() refuses every other. */
-		if (strcmp(text_of(entry, "what"), "state") == 0 && covers(entry, ws) && oc_path_within(ws, path))
-			continue;
-		return true;
+		if (covers(entry, path) &&
+		    !(strcmp(text_of(entry, "what"), "state") == 0 &&
+		      (own(resolved, entry, "workspace", path) || own(resolved, entry, "agent_home", path))))
+			return true;
 	}
 	return false;
 }
@@ -120,14 +125,18 @@ struct oc_verdict oc_resolved_read(const json_t *resolved, const char *path)
 struct oc_verdict oc_resolved_write(const json_t *resolved, const char *path)
 {
 	struct oc_verdict v = oc_resolved_read(resolved, path);
-	const json_t *grant = NULL;
+	const json_t *grant = NULL, *kept = NULL;
+	size_t write, keep;
 
 	if (!v.allowed || in_run(resolved, path))
 		return v;
-	if (longest(json_object_get(resolved, "write"), path, false, &grant) == 0)
+	write = longest(json_object_get(resolved, "write"), path, false, &grant);
+	if (write == 0)
 		return (struct oc_verdict){ false, "write" };
-	if (longest(json_object_get(resolved, "readonly"), path, false, NULL))
-		return (struct oc_verdict){ false, "git" };
+	keep = longest(json_object_get(resolved, "readonly"), path, false, &kept);
+	/* No grant gives git's files back; a narrower one gives back what is only read. */
+	if (keep && (keep >= write || strcmp(text_of(kept, "what"), "git") == 0))
+		return (struct oc_verdict){ false, text_of(kept, "what") };
 	return (struct oc_verdict){ true, text_of(grant, "rule") };
 }
 

@@ -366,13 +366,14 @@ int oc_store_work_runs(oc_store *store, const char *id, json_t **out, oc_error *
 	return *out ? 0 : oc_nomem(err);
 }
 
-int oc_store_work_plain(oc_store *store, const char *id, oc_error **err)
+int oc_store_work_attach(oc_store *store, const char *id, const char *kind, oc_error **err)
 {
 	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
 	int rc = oc_sql_prepare(store, &st, err, "SELECT id, kind FROM runs WHERE work = ?", "s", id);
 
 	while (rc >= 0 && (rc = oc_sql_step(store, st, err)) > 0)
-		if (!oc_kind_plain(oc_sql_text(st, 1)))
+		if (!oc_kind_plain(oc_sql_text(st, 1)) &&
+		    !(oc_kind_container(oc_sql_text(st, 1)) && oc_kind_container(kind)))
 			return oc_refuse(err, "attach_sandboxed", id,
 			                 "run it in a container to attach to it; a command of yours: open-conduit work "
 			                 "exec KEY -- COMMAND",

@@ -16,6 +16,7 @@
 #define OC_WORK_LOCK  "lock"
 #define OC_WORK_FILE  "work.json"
 #define OC_WORKSPACE  "workspace"
+#define OC_WORK_HOME  "home"
 #define OC_QUARANTINE "quarantine"
 
 /* An id for a new Work of this name: a beginning that can be read, and a digest of all of it. */
@@ -49,8 +50,9 @@ int oc_store_work_live(oc_store *store, const char *id, char run[OC_RUN_ID_SIZE]
 int oc_store_work_data(oc_store *store, const char *id, json_t **out, oc_error **err);
 /* All its runs: [{"id","state","created","save"}…], newest first. */
 int oc_store_work_runs(oc_store *store, const char *id, json_t **out, oc_error **err);
-/* 0 when nothing confined any of its runs, else attach_sandboxed: their agent is one that is not trusted. */
-int oc_store_work_plain(oc_store *store, const char *id, oc_error **err);
+/* May a person attach to it by a run of this kind?  0 when none of its runs was confined, or in containers only and this is one;
+ * else attach_sandboxed: their agent is one that is not trusted. */
+int oc_store_work_attach(oc_store *store, const char *id, const char *kind, oc_error **err);
 /* Rows for the Works that only their files know. */
 int oc_store_works_restore(oc_store *store, oc_error **err);
 

@@ -285,7 +285,8 @@ START_TEST(test_kinds)
 	ck_assert_int_eq((int)OC_PLAN_PRIVILEGES, (int)OC_PROBE_PRIVILEGES);
 	ck_assert_int_eq((int)OC_PLAN_NO_WRITE_FIFO, (int)OC_PROBE_NO_WRITE_FIFO);
 	ck_assert_int_eq((int)OC_PLAN_TRACE, (int)OC_PROBE_TRACE);
-	ck_assert_int_eq((int)OC_PROBE_LAST, (int)OC_PROBE_TRACE);
+	ck_assert_int_eq((int)OC_PLAN_CONTAINER, (int)OC_PROBE_CONTAINER);
+	ck_assert_int_eq((int)OC_PROBE_LAST, (int)OC_PROBE_CONTAINER);
 }
 END_TEST
 

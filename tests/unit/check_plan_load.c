@@ -103,7 +103,8 @@ START_TEST(test_values)
 {
 	static const struct value cases[] = {
 		{ NULL, "version", "2", NULL },
-		{ NULL, "kind", "\"container\"", "kind" },
+		{ NULL, "kind", "\"machine\"", "kind" },
+		{ NULL, "kind", "\"container\"", "policy.normal.read" },
 		{ NULL, "run", "\"ABC\"", "run" },
 		{ NULL, "run", "\"zzzzzzzz\"", "dirs.runs" },
 		{ NULL, "work", "1", "work" },
@@ -127,6 +128,8 @@ START_TEST(test_values)
 		{ "limits", "timeout_ms", "-1", "limits" },
 		{ "launch", "env", "{\"A=B\":\"\"}", "launch.env.A=B" },
 		{ "resolved", "unix_sockets", "\"some\"", "resolved.unix_sockets" },
+		{ "resolved", "image", "\"a@sha256:0\"", "resolved" },
+		{ "launch", "cleanup", "[\"rm\"]", "launch.cleanup" },
 	};
 	oc_plan *plan;
 	size_t i;

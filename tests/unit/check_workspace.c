@@ -536,18 +536,19 @@ PROVIDED(attachable)
 	a_run("runaaaaaaaaa", id, "exited");
 	a_run_of("attach", "runbbbbbbbbb", id, "exited");
 	plan_attach(broker, id, "");
-	OK(oc_store_work_plain(store, id, &err));
+	OK(oc_store_work_attach(store, id, OC_KIND_ATTACH, &err));
 	for (size_t i = 0; i < OC_COUNT(kinds); i++) {
 		oc_error *error = NULL;
 
 		snprintf(run, sizeof(run), "run%zuzzzzzzz", i);
 		id = made(kinds[i]);
 		a_run_of(kinds[i], run, id, "failed");
-		ck_assert_int_eq(oc_store_work_plain(store, id, &error), OC_EREFUSED);
+		ck_assert_int_eq(oc_store_work_attach(store, id, OC_KIND_ATTACH, &error), OC_EREFUSED);
 		ck_assert_str_eq(oc_error_reason(error), "attach_sandboxed");
 		ck_assert_ptr_nonnull(strstr(oc_error_message(error), run));
 		oc_error_free(error);
 		plan_attach(broker, id, "attach_sandboxed");
+		ck_assert_int_eq(oc_store_work_attach(store, id, OC_KIND_CONTAINER, NULL), i == 1 ? 0 : OC_EREFUSED);
 	}
 	oc_plan_free(oc_steal(planned));
 	oc_broker_free(broker);

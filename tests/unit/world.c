@@ -141,7 +141,8 @@ static char *fill(const struct world *w, const char *policy)
 int world_resolve(const struct world *w, const char *policy, json_t **resolved, oc_error **err)
 {
 	char *text = fill(w, policy);
-	struct oc_resolve_input in = { .home = w->home,
+	struct oc_resolve_input in = { .agent_home = w->agent_home,
+		                       .home = w->home,
 		                       .workspace = w->workspace,
 		                       .run_dir = w->run,
 		                       .state_dir = w->state,
@@ -152,7 +153,7 @@ int world_resolve(const struct world *w, const char *policy, json_t **resolved, 
 		                       .work = w->work,
 		                       .tools = &w->tools };
 	oc_policy *p = NULL;
-	int rc = oc_policy_parse("sandbox", text, strlen(text), &p, err);
+	int rc = oc_policy_parse(w->kind ? w->kind : "sandbox", text, strlen(text), &p, err);
 
 	free(text);
 	if (rc == 0) {

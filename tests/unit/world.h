@@ -13,6 +13,8 @@ struct world {
 	enum oc_git_mode git;
 	const char *work;
 	const char *libexec;
+	const char *kind;       /* of the policies; "sandbox" */
+	const char *agent_home; /* a container's */
 };
 void world_make(struct world *w);
 void world_end(struct world *w);
