@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Objects of a repository by libgit2, but for those that are files of their own: its reader goes round for ever on one that
- * is cut off, as they are after a crash. */
+ * is cut off, as they are after a crash.  What is read is what its name says, or an error: the
+ * hash is taken here, by mbedTLS, since libgit2's own costs a create of many files a third of its time. */
 #ifndef GIT_ODB_H
 #define GIT_ODB_H
 
