@@ -235,12 +235,17 @@ def serve(sock, upstream, rules):
     with sock, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as engine:
         try:
             engine.connect(upstream)
-            client, engine = Peer(sock), Peer(engine)
+        except OSError as error:
+            say("failed to connect: %s" % error)
+            return
+        client, engine = Peer(sock), Peer(engine)
+        try:
             while exchange(client, engine, rules):
                 pass
-        except (Gone, OSError, ValueError, LookupError, TypeError) as error:
-            if not isinstance(error, Gone):
-                say("failed %s: %s" % (type(error).__name__, error))
+        except (Gone, OSError):  # one of them has left
+            pass
+        except (ValueError, LookupError, TypeError) as error:
+            say("failed %s: %s" % (type(error).__name__, error))
 
 
 def main():
