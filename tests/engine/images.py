@@ -3,6 +3,7 @@
 """images.py REGISTRY LAYERS: put the tests' images into the registry at 127.0.0.1:PORT, from the tar files that layers.sh
 made, and print a line NAME REFERENCE PLATFORM for each.  What the registry has is not sent again.  Layers aren't compressed,
 so that a digest depends on nothing but what is in them."""
+import functools
 import hashlib
 import http.client
 import json
@@ -44,6 +45,7 @@ def digest_of(data):
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
+@functools.cache
 def file_digest(path):
     with open(path, "rb") as file:
         return "sha256:" + hashlib.file_digest(file, "sha256").hexdigest()
