@@ -32,9 +32,10 @@ program()
 # patch TREE FILE: TREE becomes $to/root when all is done.
 patch()
 {
-	local loader
-	# ldd names what is missing: a library, or a version of symbols.
-	ldd "$2" 2>&1 | grep -q 'not found' || return 0
+	local loader missing
+	# ldd names what is missing, a library or a version of symbols, and fails on what is static.
+	missing=$(ldd "$2" 2>&1) || true
+	[[ $missing == *'not found'* ]] || return 0
 	loader=$(basename "$(patchelf_of "$1" --print-interpreter "$2")")
 	patchelf_of "$1" --set-interpreter "$to/root/$libdir/$loader" --force-rpath --set-rpath "$to/root/$libdir" "$2"
 }
@@ -44,7 +45,7 @@ patchelf_of()
 {
 	local tree=$1
 	shift
-	"$(find "$tree/$libdir" -name 'ld-linux*.so.*' | head -n 1)" --library-path "$tree/$libdir" "$tree/usr/bin/patchelf" "$@"
+	"$(find "$tree/$libdir" -name 'ld-linux*.so.*' -print -quit)" --library-path "$tree/$libdir" "$tree/usr/bin/patchelf" "$@"
 }
 
 unpack()
@@ -53,7 +54,7 @@ unpack()
 	for deb in "$work/debs"/*.deb; do
 		apt_unpack "$deb" "$tree"
 	done
-	file=$(find "$tree/usr/lib" -name libc.so.6 | head -n 1)
+	file=$(find "$tree/usr/lib" -name libc.so.6 -print -quit)
 	libdir=$(dirname "${file#"$tree"/}")
 	for name in "${programs[@]}" xtables-nft-multi; do
 		file=$(program "$tree" "$name")
