@@ -13,7 +13,7 @@ apt_begin()
 	{
 		printf 'Dir::State::status "%s/status";\nDir::Cache "%s/cache";\nDir::Log "%s";\n' "$dir" "$dir" "$dir"
 		printf '%s\n' 'APT::Install-Recommends "false";' 'APT::Sandbox::User "";' 'Acquire::Retries "3";' \
-			'Acquire::Languages "none";' 'APT::Get::AllowUnauthenticated "false";' \
+			'Acquire::Languages "none";' 'APT::Update::Error-Mode "any";' 'APT::Get::AllowUnauthenticated "false";' \
 			'Acquire::AllowInsecureRepositories "false";' 'Acquire::AllowWeakRepositories "false";' \
 			'Acquire::AllowDowngradeToInsecureRepositories "false";'
 	} >"$dir/apt.conf"
@@ -26,7 +26,8 @@ apt_suite()
 {
 	local mirror keys=/usr/share/keyrings/debian-archive-keyring.gpg
 	# shellcheck disable=SC2016 # the $(…) is apt's own
-	mirror=$(apt-get indextargets --format '$(ORIGIN) $(REPO_URI)' 'Created-By: Packages' | awk '$1 == "Debian" && $2 !~ /security/ { print $2; exit }')
+	mirror=$(apt-get indextargets --format '$(ORIGIN) $(REPO_URI)' 'Created-By: Packages' |
+		awk '$1 == "Debian" && $2 !~ /security/ { print $2; exit }')
 	[ -n "$mirror" ] || { echo "apt on this machine has no mirror of Debian" >&2; return 1; }
 	[ -r "$keys" ] || { echo "$keys is missing: apt-get install debian-archive-keyring" >&2; return 1; }
 	mkdir -p "$apt_dir/lists/partial"
