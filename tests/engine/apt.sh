@@ -27,7 +27,7 @@ apt_suite()
 	local mirror keys=/usr/share/keyrings/debian-archive-keyring.gpg
 	# shellcheck disable=SC2016 # the $(…) is apt's own
 	mirror=$(apt-get indextargets --format '$(ORIGIN) $(REPO_URI)' 'Created-By: Packages' |
-		awk '$1 == "Debian" && $2 !~ /security/ { print $2; exit }')
+		awk '$1 == "Debian" && $2 !~ /security/ && !n++ { print $2 }')
 	[ -n "$mirror" ] || { echo "apt on this machine has no mirror of Debian" >&2; return 1; }
 	[ -r "$keys" ] || { echo "$keys is missing: apt-get install debian-archive-keyring" >&2; return 1; }
 	mkdir -p "$apt_dir/lists/partial"
