@@ -23,6 +23,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 tree=$(dirname "$here")
 # shellcheck source=tests/lib/machine.sh
 . "$here/lib/machine.sh"
+# shellcheck source=tests/engine/need.sh
+. "$here/engine/need.sh"
 
 tiers=(quick full)
 only=
@@ -79,13 +81,17 @@ fi
 
 # Set-up: one installation for all stages that will run.
 began=$SECONDS
-packages=() npm=()
+packages=() npm=() engine=
 for file in "${stages[@]}"; do
 	read -r -a words <<<"$(header "$file" packages)"
 	packages+=("${words[@]}")
 	read -r -a words <<<"$(header "$file" npm)"
 	npm+=("${words[@]}")
+	[ "$(header "$file" engine)" != yes ] || engine=yes
 done
+if [ -n "$engine" ]; then
+	packages+=("${OC_ENGINE_PACKAGES[@]}") npm+=("${OC_ENGINE_NPM[@]}")
+fi
 need_packages "${packages[@]}" npm ca-certificates python3
 need_user
 need_srt
@@ -110,12 +116,16 @@ if [ "$(id -u)" = 0 ]; then
 	tar -C "$tree" --exclude=./.git --exclude='./build*' --no-same-owner -cf - . | as_user tar -C "$OC_SRC" --no-same-owner -xf - ||
 		die "Copying the tree to $OC_SRC failed."
 fi
+if [ -n "$engine" ]; then
+	trap engine_end EXIT
+	need_engine || say "Stages that need a Docker Engine are skipped: $OC_ENGINE_WHY"
+fi
 logs=$OC_CACHE/logs
 rm -rf "$logs"
 mkdir "$logs"
 jobs=$(nproc)
 settings=("OC_SRC=$OC_SRC" "OC_WORK=$OC_WORK" "OC_BUILD=$OC_WORK/build" "OC_SRT=$OC_SRT" "OC_NPM=$OC_NPM" "OC_JOBS=$jobs"
-	"OC_TIER=${tiers[-1]}" TMPDIR=/tmp)
+	"OC_TIER=${tiers[-1]}" TMPDIR=/tmp "${OC_ENGINE_SETTINGS[@]}")
 printf 'Set-up: %d s; as %s in %s; srt %s, Node %s\n\n' $((SECONDS - began)) "$OC_USER" "$OC_WORK" "$OC_SRT_VERSION" "$OC_NODE_VERSION"
 
 # run_stage FILE LOG: a stage as the user that its header names, bounded in time, nothing of ours open in it.
@@ -123,7 +133,9 @@ run_stage()
 {
 	local file=$1 limit
 	limit=$(header "$file" timeout 900)
-	if [ "$(header "$file" user)" = root ]; then
+	if [ "$(header "$file" engine)" = yes ] && [ -n "$OC_ENGINE_WHY" ]; then
+		printf 'skip - %s: %s\n' "$(header "$file" title)" "$OC_ENGINE_WHY" >"$2"
+	elif [ "$(header "$file" user)" = root ]; then
 		(cd "$tree" && env "${settings[@]}" "OC_TREE=$tree" timeout -k 10 "$limit" bash "$file") 9>&-
 	else
 		# The user's copy of the stage, since the original may be out of that user's reach.
