@@ -18,28 +18,14 @@
 #include "base/path.h"
 #include "base/utf8.h"
 #include "guard/protocol.h"
+#include "guard/recover.h"
 #include "plan/plan.h"
-#include "store/store.h"
 
 #define INFO_MAX 65536
 #define RUNS_MAX 1000000
 
-struct found {
-	oc_store *store;
-	const char *run, *state;
-	int dir, lock;     /* lock >= 0: no guard lives, and none can start while we hold it */
-	bool pinned, held; /* held: somebody else has the lock */
-	bool started, proved, ended;
-	enum oc_alive alive; /* the process of guard.json */
-	bool informed;       /* guard.json is there */
-	bool other_boot, other_digest;
-	char digest[OC_DIGEST_SIZE];
-	char detail[512];
-	oc_error *error; /* why it is unknown, or what is to be stored with the state */
-};
-
 /* The line to paste: a command on the run's directory, or what is known of the run. */
-static char *fix_line(const struct found *f, const char *command)
+static char *fix_line(const struct oc_found *f, const char *command)
 {
 	struct oc_buf b;
 	oc_cleanup(oc_freep) char *runs = oc_path_join(f->store->dir, "runs");
@@ -58,7 +44,7 @@ static char *fix_line(const struct found *f, const char *command)
 }
 
 /* Not run_lost, which may be tried again: what can't be told must block a retry. */
-static void unknown(struct found *f, const char *what, int errnum, const char *command)
+void oc_found_unknown(struct oc_found *f, const char *what, int errnum, const char *command)
 {
 	oc_cleanup(oc_freep) char *fix = fix_line(f, command);
 
@@ -70,23 +56,23 @@ static void unknown(struct found *f, const char *what, int errnum, const char *c
 }
 
 /* 1: there; 0: not; negative: can't tell. */
-static int there(struct found *f, const char *name)
+static int there(struct oc_found *f, const char *name)
 {
 	struct stat st;
 
 	if (fstatat(f->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 		if (S_ISREG(st.st_mode) && st.st_uid == geteuid())
 			return 1;
-		unknown(f, "a record of its guard is not a plain file of ours", 0, "ls -la");
+		oc_found_unknown(f, "a record of its guard is not a plain file of ours", 0, "ls -la");
 		return -1;
 	}
 	if (errno == ENOENT)
 		return 0;
-	unknown(f, "its directory can't be read", errno, "ls -ld");
+	oc_found_unknown(f, "its directory can't be read", errno, "ls -ld");
 	return -1;
 }
 
-static int look(struct found *f, const char *name, bool *is)
+static int look(struct oc_found *f, const char *name, bool *is)
 {
 	int rc = there(f, name);
 
@@ -95,17 +81,17 @@ static int look(struct found *f, const char *name, bool *is)
 }
 
 /* The lock is the one thing that can't be stale. */
-static int take_lock(struct found *f)
+static int take_lock(struct oc_found *f)
 {
 	f->lock = openat(f->dir, OC_GUARD_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 	if (f->lock < 0) {
-		unknown(f, "its lock can't be opened", errno, "ls -ld");
+		oc_found_unknown(f, "its lock can't be opened", errno, "ls -ld");
 		return -1;
 	}
 	if (flock(f->lock, LOCK_EX | LOCK_NB) == 0)
 		return 0;
 	if (errno != EWOULDBLOCK) {
-		unknown(f, "its lock can't be taken", errno, "ls -ld");
+		oc_found_unknown(f, "its lock can't be taken", errno, "ls -ld");
 		return -1;
 	}
 	f->lock = oc_close(f->lock);
@@ -114,7 +100,7 @@ static int take_lock(struct found *f)
 }
 
 /* guard.json against the pin and this boot.  Missing: the guard has only begun, or never was. */
-static int read_info(struct found *f)
+static int read_info(struct oc_found *f)
 {
 	oc_cleanup(oc_json_decrefp) json_t *json = NULL;
 	oc_cleanup(oc_buf_free) struct oc_buf b = { 0 };
@@ -129,14 +115,14 @@ static int read_info(struct found *f)
 		return 0;
 	if (rc < 0 || oc_json_parse(b.data ? b.data : "", b.len, INFO_MAX, OC_GUARD_INFO, &json, NULL) < 0 ||
 	    !json_is_object(json)) {
-		unknown(f, "guard.json can't be read", rc < 0 ? -rc : 0, "ls -la");
+		oc_found_unknown(f, "guard.json can't be read", rc < 0 ? -rc : 0, "ls -la");
 		return -1;
 	}
 	f->informed = true;
 	boot = oc_json_text(json, "boot");
 	digest = oc_json_text(json, "digest");
 	if (!boot || !digest || oc_os_boot_id(now) < 0) {
-		unknown(f, "guard.json names no boot or digest", 0, "ls -la");
+		oc_found_unknown(f, "guard.json names no boot or digest", 0, "ls -la");
 		return -1;
 	}
 	f->other_boot = strcmp(boot, now) != 0;
@@ -145,19 +131,19 @@ static int read_info(struct found *f)
 	return 0;
 }
 
-static const char *settle_unknown(struct found *f)
+static const char *settle_unknown(struct oc_found *f)
 {
 	oc_error *ignored = NULL;
 
 	if (!f->error)
-		unknown(f, "its records contradict each other", 0, NULL);
+		oc_found_unknown(f, "its records contradict each other", 0, NULL);
 	if (oc_store_state(f->store, f->run, "unknown", f->error, &ignored) < 0)
 		oc_error_free(ignored);
 	return "unknown";
 }
 
 /* Not adopted, nothing killed: the next recovery looks again. */
-static const char *mismatch(struct found *f, const char *what)
+static const char *mismatch(struct oc_found *f, const char *what)
 {
 	oc_cleanup(oc_freep) char *fix = fix_line(f, NULL);
 	oc_error *error = NULL, *ignored = NULL;
@@ -171,112 +157,29 @@ static const char *mismatch(struct found *f, const char *what)
 	return "pin_mismatch";
 }
 
-static int remove_live(struct found *f)
-{
-	int live = openat(f->store->state_fd, "live", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	int rc = live < 0 ? -errno : oc_remove_tree(live, f->run);
-
-	oc_close(live);
-	if (rc < 0 && rc != -ENOENT) {
-		unknown(f, "what it left in live/ can't be removed", -rc, NULL);
-		return -1;
-	}
-	return 0;
-}
-
-/* In an engine, say: as long as live/<id> is there nobody has said that all of it is gone. */
-static int left_elsewhere(struct found *f)
-{
-	oc_cleanup(oc_json_decrefp) json_t *plan = NULL;
-	oc_cleanup(oc_freep) char *text = NULL;
-	oc_cleanup(oc_freep) char *live = oc_path_join(f->store->dir, "live");
-	oc_cleanup(oc_freep) char *dir = live ? oc_path_join(live, f->run) : NULL;
-	oc_error *error = NULL;
-	struct stat st;
-	int rc;
-
-	if (!dir)
-		return OC_ENOMEM;
-	if (!f->started || !f->pinned || (lstat(dir, &st) < 0 && errno == ENOENT))
-		return 0;
-	rc = oc_store_pinned(f->store, f->run, &text, f->digest, &error);
-	rc = rc < 0 ? rc : oc_json_parse(text, strlen(text), OC_JSON_MAX, OC_GUARD_PLAN, &plan, &error);
-	rc = rc < 0 ? rc : oc_guard_cleanup(plan, f->digest, &error);
-	if (rc < 0) {
-		unknown(f, error ? oc_error_message(error) : "what it left in an engine can't be removed", 0, NULL);
-		oc_error_free(f->error);
-		f->error = error;
-	}
-	return rc;
-}
-
-/* Processes first, then files: a process that lives could make files anew. */
-static int clean(struct found *f)
-{
-	oc_error *error = NULL;
-	int rc = f->started ? oc_guard_sweep(f->dir, f->run, &error) : 0;
-
-	if (rc < 0) {
-		unknown(f, error ? oc_error_message(error) : "what it left running can't be ended", 0, NULL);
-		oc_error_free(error);
-		return rc;
-	}
-	oc_fault("recover:swept");
-	rc = left_elsewhere(f);
-	if (rc < 0)
-		return rc;
-	rc = remove_live(f);
-	oc_fault("recover:cleaned");
-	/* We hold the lock: nobody listens there. */
-	if (rc == 0 && unlinkat(f->dir, OC_GUARD_SOCKET, 0) < 0 && errno != ENOENT) {
-		unknown(f, "the socket of its guard can't be removed", errno, "ls -ld");
-		rc = -1;
-	}
-	return rc;
-}
-
-/* Back to "nothing ran".  `started` goes last: while it is there the next recovery cleans again. */
-static int rewind_run(struct found *f)
-{
-	static const char *const names[] = { OC_GUARD_SOCKET, OC_GUARD_INFO, OC_GUARD_STARTED };
-	size_t i;
-
-	for (i = 0; i < OC_COUNT(names); i++)
-		if (unlinkat(f->dir, names[i], 0) < 0 && errno != ENOENT) {
-			unknown(f, "a record of the last attempt can't be removed", errno, "ls -ld");
-			return -1;
-		}
-	if (fsync(f->dir) < 0) {
-		unknown(f, "its directory can't be written", errno, "ls -ld");
-		return -1;
-	}
-	oc_fault("recover:rewound");
-	return 0;
-}
-
-static const char *launchable(struct found *f)
+static const char *launchable(struct oc_found *f)
 {
 	oc_error *error = NULL;
 
-	if (clean(f) < 0 || rewind_run(f) < 0)
+	if (oc_found_clean(f) < 0 || oc_found_rewind(f) < 0)
 		return settle_unknown(f);
 	snprintf(f->detail, sizeof(f->detail), "%s",
 	         f->started ? "the sandbox was not proved, so the command never ran; leftovers were removed"
 	                    : "nothing was started");
 	if (oc_store_state(f->store, f->run, "pinned", NULL, &error) < 0) {
-		unknown(f, error ? oc_error_message(error) : "the store can't be written", 0, NULL);
+		oc_found_unknown(f, error ? oc_error_message(error) : "the store can't be written", 0, NULL);
 		oc_error_free(error);
 		return "unknown";
 	}
 	return "launchable";
 }
 
-static const char *finished(struct found *f)
+static const char *finished(struct oc_found *f)
 {
 	oc_error *error = NULL;
 	const char *outcome;
 
-	if (clean(f) < 0)
+	if (oc_found_clean(f) < 0)
 		return settle_unknown(f);
 	if (oc_store_finish(f->store, f->run, &error) == 0) {
 		snprintf(f->detail, sizeof(f->detail), "its exit record was there");
@@ -285,20 +188,20 @@ static const char *finished(struct found *f)
 	if (oc_error_reason(error) && strcmp(oc_error_reason(error), "pin_mismatch") == 0) {
 		outcome = mismatch(f, oc_error_message(error));
 	} else {
-		unknown(f, error ? oc_error_message(error) : "its exit record can't be read", 0, "ls -la");
+		oc_found_unknown(f, error ? oc_error_message(error) : "its exit record can't be read", 0, "ls -la");
 		outcome = settle_unknown(f);
 	}
 	oc_error_free(error);
 	return outcome;
 }
 
-static const char *lost(struct found *f)
+static const char *lost(struct oc_found *f)
 {
 	oc_cleanup(oc_freep) char *fix = fix_line(f, NULL);
 	oc_error *reason = NULL, *error = NULL;
 	int rc;
 
-	if (clean(f) < 0)
+	if (oc_found_clean(f) < 0)
 		return settle_unknown(f);
 	snprintf(f->detail, sizeof(f->detail), "%s",
 	         f->other_boot ? "the machine was started anew while it ran"
@@ -308,17 +211,17 @@ static const char *lost(struct found *f)
 	oc_error_free(reason);
 	if (rc == 0)
 		return "run_lost";
-	unknown(f, error ? oc_error_message(error) : "the store can't be written", 0, NULL);
+	oc_found_unknown(f, error ? oc_error_message(error) : "the store can't be written", 0, NULL);
 	oc_error_free(error);
 	return "unknown";
 }
 
-static const char *forget(struct found *f)
+static const char *forget(struct oc_found *f)
 {
 	oc_error *error = NULL;
 
 	if (oc_store_forget(f->store, f->run, &error) < 0) {
-		unknown(f, error ? oc_error_message(error) : "it can't be forgotten", 0, NULL);
+		oc_found_unknown(f, error ? oc_error_message(error) : "it can't be forgotten", 0, NULL);
 		oc_error_free(error);
 		return settle_unknown(f);
 	}
@@ -327,7 +230,7 @@ static const char *forget(struct found *f)
 }
 
 /* Its guard may have gone on while no host was there to say so; it never went back. */
-static const char *adoptable(struct found *f)
+static const char *adoptable(struct oc_found *f)
 {
 	snprintf(f->detail, sizeof(f->detail), "its guard lives");
 	(void)oc_store_progress(f->store, f->run, f->proved ? "running" : f->started ? "started" : "launched", NULL);
@@ -335,7 +238,7 @@ static const char *adoptable(struct found *f)
 }
 
 /* A guard holds the lock.  It is the run's own only when every name of it agrees. */
-static const char *living(struct found *f)
+static const char *living(struct oc_found *f)
 {
 	if (f->other_digest)
 		return mismatch(f, "its guard holds another plan than the one pinned");
@@ -348,15 +251,15 @@ static const char *living(struct found *f)
 		snprintf(f->detail, sizeof(f->detail), "a guard is starting");
 		return "unknown";
 	}
-	unknown(f,
-	        f->alive == OC_ALIVE_NO ? "its lock is held, and not by the guard it names"
-	                                : "whether its guard lives can't be told",
-	        0, "ls -la");
+	oc_found_unknown(f,
+	                 f->alive == OC_ALIVE_NO ? "its lock is held, and not by the guard it names"
+	                                         : "whether its guard lives can't be told",
+	                 0, "ls -la");
 	return settle_unknown(f);
 }
 
 /* The table of contract.md, "Recovery". */
-static const char *judge(struct found *f)
+static const char *judge(struct oc_found *f)
 {
 	if (f->held)
 		return living(f);
@@ -364,11 +267,11 @@ static const char *judge(struct found *f)
 		if (f->other_digest || f->other_boot)
 			return mismatch(f, f->other_digest ? "its guard holds another plan than the one pinned"
 			                                   : "its guard's record names another boot of the machine");
-		unknown(f, "its guard lives without holding its lock", 0, NULL);
+		oc_found_unknown(f, "its guard lives without holding its lock", 0, NULL);
 		return settle_unknown(f);
 	}
 	if (f->alive == OC_ALIVE_UNKNOWN) {
-		unknown(f, "whether its guard lives can't be told", 0, "ls -ld");
+		oc_found_unknown(f, "whether its guard lives can't be told", 0, "ls -ld");
 		return settle_unknown(f);
 	}
 	/* Nothing of another boot is alive, so there is nothing to sweep; another plan's records are not this run's. */
@@ -377,26 +280,26 @@ static const char *judge(struct found *f)
 	if (f->ended)
 		return finished(f);
 	if (f->proved && !f->started) {
-		unknown(f, "it has a proof and no start", 0, "ls -la");
+		oc_found_unknown(f, "it has a proof and no start", 0, "ls -la");
 		return settle_unknown(f);
 	}
 	if (!f->pinned && !f->started && !f->proved)
 		return forget(f);
 	if (!f->pinned) {
-		unknown(f, "it was started and there is no pin of it", 0, "ls -la");
+		oc_found_unknown(f, "it was started and there is no pin of it", 0, "ls -la");
 		return settle_unknown(f);
 	}
 	return f->proved ? lost(f) : launchable(f);
 }
 
-static int check_pin(struct found *f)
+static int check_pin(struct oc_found *f)
 {
 	oc_cleanup(oc_freep) char *text = NULL;
 
 	return oc_store_pinned(f->store, f->run, &text, f->digest, &f->error);
 }
 
-static const char *classify(struct found *f)
+static const char *classify(struct oc_found *f)
 {
 	f->dir = oc_store_run_dir(f->store, f->run, false, &f->error);
 	if (f->dir == OC_ENOTFOUND && !f->pinned)
@@ -415,7 +318,7 @@ static const char *classify(struct found *f)
 	return judge(f);
 }
 
-static int report(json_t *out, const struct found *f, const char *outcome, oc_error **err)
+static int report(json_t *out, const struct oc_found *f, const char *outcome, oc_error **err)
 {
 	oc_cleanup(oc_json_decrefp) json_t *row = json_object();
 
@@ -427,13 +330,13 @@ static int report(json_t *out, const struct found *f, const char *outcome, oc_er
 
 static int settle(oc_store *store, const char *run, const char *state, bool pinned, json_t *out, oc_error **err)
 {
-	struct found f = { .store = store,
-		           .run = run,
-		           .state = state,
-		           .dir = -1,
-		           .lock = -1,
-		           .pinned = pinned,
-		           .alive = OC_ALIVE_NO };
+	struct oc_found f = { .store = store,
+		              .run = run,
+		              .state = state,
+		              .dir = -1,
+		              .lock = -1,
+		              .pinned = pinned,
+		              .alive = OC_ALIVE_NO };
 	const char *outcome = classify(&f);
 	int rc;
 
@@ -477,7 +380,7 @@ static int restore(oc_store *store, const char *run, int dir, oc_error **err)
 
 static int orphan(oc_store *store, const char *run, json_t *out, oc_error **err)
 {
-	struct found f = { .store = store, .run = run, .dir = -1, .lock = -1, .alive = OC_ALIVE_NO };
+	struct oc_found f = { .store = store, .run = run, .dir = -1, .lock = -1, .alive = OC_ALIVE_NO };
 	const char *outcome = "unknown";
 	bool known = true, info = false;
 	int rc;

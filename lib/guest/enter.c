@@ -370,9 +370,9 @@ static void turn(struct guest *g)
 	oc_link_flush(&g->chan);
 }
 
-static int take_over(struct guest *g)
+static int take_over(struct guest *g, int channel)
 {
-	int fd = fcntl(0, F_DUPFD_CLOEXEC, 3), type, null;
+	int fd = fcntl(channel, F_DUPFD_CLOEXEC, 3), type, null;
 	socklen_t len = sizeof(type);
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
 	sigset_t all;
@@ -395,7 +395,7 @@ static int take_over(struct guest *g)
 	return oc_fds_standard();
 }
 
-int oc_guest_enter(char **own)
+int oc_guest_enter(char **own, int channel)
 {
 	struct guest g = { .own = own, .sigfd = -1, .cell = { .fd = -1 } };
 	bool told;
@@ -404,7 +404,7 @@ int oc_guest_enter(char **own)
 	oc_orders_init(&g.orders);
 	oc_belt_init(&g.belt);
 	oc_pty_init(&g.pty);
-	if (take_over(&g) < 0)
+	if (take_over(&g, channel) < 0)
 		return 1;
 	while (g.state != OVER && !g.chan.ended)
 		turn(&g);

@@ -3,10 +3,10 @@
 #ifndef OC_GUEST_ENTER_H
 #define OC_GUEST_ENTER_H
 
-/* own: this process' environment.  The exit status of the guest, which means nothing to the guard:
+/* own: this process' environment.  channel: its descriptor.  The exit status of the guest, which means nothing to the guard:
  * 0 after an EXIT was delivered, 1 otherwise. */
-int oc_guest_enter(char **own);
-/* The channel is given at a socket, as the one descriptor of one byte: it becomes descriptor 0.  0 or -errno. */
+int oc_guest_enter(char **own, int channel);
+/* The channel that is given at a socket, as the one descriptor of one byte; or -errno. */
 int oc_guest_meet(const char *path);
 
 #endif

@@ -13,9 +13,12 @@ int main(int argc, char **argv)
 	if (argc == 2 && !strcmp(argv[1], "--version"))
 		return puts("open-conduit-guest " OC_VERSION) < 0;
 	if (argc == 2 && !strcmp(argv[1], "enter"))
-		return oc_guest_enter(environ);
-	if (argc == 3 && !strcmp(argv[1], "enter"))
-		return oc_guest_meet(argv[2]) < 0 ? 1 : oc_guest_enter(environ);
+		return oc_guest_enter(environ, 0);
+	if (argc == 3 && !strcmp(argv[1], "enter")) {
+		int channel = oc_guest_meet(argv[2]);
+
+		return channel < 0 ? 1 : oc_guest_enter(environ, channel);
+	}
 	if (argc == 3 && !strcmp(argv[1], "mcp"))
 		return oc_guest_mcp(argv[2]);
 	fputs("usage: open-conduit-guest enter [SOCKET] | mcp ADDRESS | --version\n"

@@ -61,15 +61,6 @@ int oc_guest_meet(const char *path)
 
 	if (at >= 0)
 		close(at);
-	if (fd > 0 && dup2(fd, 0) < 0) {
-		int err = errno;
-
-		close(fd);
-		fd = -err;
-	} else if (fd > 0) {
-		close(fd);
-		fd = 0;
-	}
 	if (fd < 0)
 		fprintf(stderr, "open-conduit-guest: no channel at %s: %s\n", path, strerror(-fd));
 	return fd;

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of recovery: one run, as it was found. */
+#ifndef OC_GUARD_RECOVER_H
+#define OC_GUARD_RECOVER_H
+
+#include "base/sha256.h"
+#include "guard/protocol.h"
+#include "store/store.h"
+
+struct oc_found {
+	oc_store *store;
+	const char *run, *state;
+	int dir, lock;     /* lock >= 0: no guard lives, and none can start while we hold it */
+	bool pinned, held; /* held: somebody else has the lock */
+	bool started, proved, ended;
+	enum oc_alive alive; /* the process of guard.json */
+	bool informed;       /* guard.json is there */
+	bool other_boot, other_digest;
+	char digest[OC_DIGEST_SIZE];
+	char detail[512];
+	oc_error *error; /* why it is unknown, or what is to be stored with the state */
+};
+
+/* What became of it can't be told: the reason, kept with it.  command: to be pasted, on its directory; or NULL. */
+void oc_found_unknown(struct oc_found *f, const char *what, int errnum, const char *command);
+
+/* leftovers.c.  0, or negative: told by oc_found_unknown(). */
+/* Processes first, then what they made elsewhere, then files: a process that lives could make files anew. */
+int oc_found_clean(struct oc_found *f);
+/* Back to "nothing ran".  `started` goes last: while it is there the next recovery cleans again. */
+int oc_found_rewind(struct oc_found *f);
+
+#endif
