@@ -39,7 +39,7 @@ part()
 }
 
 part '1. Setting up'
-need_packages gcc libc6-dev meson ninja-build pkg-config libjansson-dev libsqlite3-dev libmbedtls-dev libgit2-dev musl-tools \
+need_packages gcc libc6-dev meson ninja-build pkg-config libjansson-dev libsqlite3-dev libmbedtls-dev libgit2-dev libcurl4-openssl-dev musl-tools \
 	bubblewrap socat ripgrep git python3 npm ca-certificates
 need_user
 took 'packages and the ordinary user'

@@ -148,13 +148,35 @@ json_t *read_json(const char *path)
 	return json;
 }
 
+static char *hex_of(const char *prefix, const unsigned char sum[32])
+{
+	size_t len = strlen(prefix);
+	char *out = malloc(len + 64 + 1);
+
+	if (!out)
+		return NULL;
+	memcpy(out, prefix, len + 1);
+	for (size_t i = 0; i < 32; i++)
+		(void)snprintf(out + len + 2 * i, 3, "%02x", sum[i]);
+	return out;
+}
+
+char *digest_text(const char *text)
+{
+	unsigned char sum[32];
+
+	if (mbedtls_md(mbedtls_md_info_from_type(MBEDTLS_MD_SHA256), (const unsigned char *)text, strlen(text), sum))
+		return NULL;
+	return hex_of("", sum);
+}
+
 char *digest_of(const char *path)
 {
 	unsigned char data[32768], sum[32];
 	mbedtls_md_context_t md;
 	char *out = NULL;
 	ssize_t n = -1;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), i, failed;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), failed;
 	off_t total = 0;
 
 	if (fd < 0)
@@ -163,11 +185,8 @@ char *digest_of(const char *path)
 	failed = mbedtls_md_setup(&md, mbedtls_md_info_from_type(MBEDTLS_MD_SHA256), 0) || mbedtls_md_starts(&md);
 	while (!failed && (n = read(fd, data, sizeof(data))) > 0 && (total += n) <= 16 << 20)
 		failed = mbedtls_md_update(&md, data, (size_t)n);
-	if (!failed && n == 0 && !mbedtls_md_finish(&md, sum) && (out = malloc(7 + 64 + 1))) {
-		memcpy(out, "sha256:", 8);
-		for (i = 0; i < 32; i++)
-			(void)snprintf(out + 7 + 2 * i, 3, "%02x", sum[i]);
-	}
+	if (!failed && n == 0 && !mbedtls_md_finish(&md, sum))
+		out = hex_of("sha256:", sum);
 	mbedtls_md_free(&md);
 	close(fd);
 	return out;

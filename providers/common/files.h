@@ -28,5 +28,6 @@ json_t *read_json(const char *path);            /* new object, or NULL */
 
 /* "sha256:…" of a file of at most 16 MiB, or NULL. */
 char *digest_of(const char *path);
+char *digest_text(const char *text); /* its SHA-256 as 64 hex digits, new, or NULL */
 
 #endif

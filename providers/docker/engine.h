@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One Docker Engine, spoken to by its API: over a unix socket, TLS, or `docker system dial-stdio` for endpoints that only the CLI
- * reaches.  Connections are kept; several requests may be under way.  One thread.
+/* One Docker Engine, spoken to by its API over a unix socket or, on this machine, TCP with or without TLS.  Connections are
+ * kept; several requests may be under way.  One thread.
  *
  * Sources: Docker Engine API 1.44 to 1.51; 28 is the first engine with isolated gateway mode. */
 #ifndef DOCKER_ENGINE_H
@@ -12,24 +12,11 @@
 #include <stddef.h>
 
 #include "common/util.h"
+#include "endpoint.h"
 
 #define ENGINE_REPLY_MAX (8u << 20) /* of a body: a longer one is an error */
 #define ENGINE_MIN_MAJOR 28
-
-/* Where a context leads.  All owned. */
-struct endpoint {
-	char *context;         /* as the binding names it */
-	char *host;            /* "unix:///run/docker.sock", "tcp://…", "ssh://…" */
-	char *ca, *cert, *key; /* files of a TLS endpoint, or NULL */
-	bool skip_verify;
-	char *docker; /* the CLI, for what only it reaches; NULL: not found */
-};
-/* The context's endpoint, from the CLI's own files (DOCKER_CONFIG or ~/.docker) and, for "default", DOCKER_HOST of our environment where pass_env
- * grants it, else /var/run/docker.sock.  sandbox_unavailable names a context that isn't there and how to see which are. */
-int endpoint_find(const char *context, struct endpoint *out, struct refusal *r);
-json_t *endpoint_json(const struct endpoint *e); /* new: what a plan pins */
-int endpoint_from_json(const json_t *json, struct endpoint *out, struct refusal *r);
-void endpoint_clear(struct endpoint *e);
+#define ENGINE_EXTRA_MAX 16 /* descriptors beside those of requests */
 
 struct engine;
 struct request;
@@ -40,22 +27,26 @@ struct reply {
 };
 void reply_clear(struct reply *reply);
 
-/* Asks /version: an engine that can't be reached, is older than 28 or has no API in common is sandbox_unavailable, with the fix. */
+/* Asks /version: an engine that can't be reached, is older than 28 or has no API in common is sandbox_unavailable, with
+ * the fix. */
 int engine_open(const struct endpoint *e, struct engine **out, struct refusal *r);
 void engine_free(struct engine *e);                 /* what is under way is dropped */
 const char *engine_version(const struct engine *e); /* "28.5.2" */
+const char *engine_context(const struct engine *e);
 /* GET /info, asked once.  Borrowed. */
 const json_t *engine_info(struct engine *e, struct refusal *r);
 
 /* path begins with a slash and has no version.  body: borrowed, or NULL.  timeout_ms 0: none.  Owned by the engine until
- * request_take, which waits for it; a freed request is dropped. */
+ * request_take, which waits for it; a freed request is dropped.  NULL: no memory.  What isn't a GET is sent once, on a
+ * connection of its own: libcurl repeats a request whose kept connection turns out to be dead. */
 struct request *engine_begin(struct engine *e, const char *method, const char *path, const json_t *body,
                              int timeout_ms);
+bool request_answered(const struct request *request); /* its headers are here: a wait is registered */
 bool request_done(const struct request *request);
 void request_take(struct request *request, struct reply *out);
-void request_drop(struct request *request);
-/* Moves all that is under way; returns when one is done, one of the n extra descriptors is ready (revents are set), or after
- * timeout_ms (-1: none).  Negative errno. */
+void request_drop(struct request *request); /* NULL is fine */
+/* Moves all that is under way; returns when one is newly answered or done, one of the n extra descriptors is ready
+ * (revents are set), or after timeout_ms (-1: none).  Negative errno. */
 int engine_poll(struct engine *e, struct pollfd *extra, size_t n, int timeout_ms);
 /* begin, wait, take. */
 void engine_ask(struct engine *e, const char *method, const char *path, const json_t *body, int timeout_ms,

@@ -3,7 +3,7 @@
 # title: Build, every warning an error
 # tier: quick
 # always: yes
-# packages: gcc libc6-dev meson ninja-build pkg-config libjansson-dev libsqlite3-dev libmbedtls-dev libgit2-dev check libsubunit-dev musl-tools bubblewrap socat ripgrep git
+# packages: gcc libc6-dev meson ninja-build pkg-config libjansson-dev libsqlite3-dev libmbedtls-dev libgit2-dev libcurl4-openssl-dev check libsubunit-dev musl-tools bubblewrap socat ripgrep git
 set -u
 # shellcheck source=tests/lib/tap.sh
 . tests/lib/tap.sh
