@@ -2,6 +2,7 @@
 /* open-conduit-guest: the one static program inside every sandbox. */
 #include "guest/enter.h"
 #include "guest/mcp.h"
+#include "guest/try.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,9 +22,12 @@ int main(int argc, char **argv)
 	}
 	if (argc == 3 && !strcmp(argv[1], "mcp"))
 		return oc_guest_mcp(argv[2]);
-	fputs("usage: open-conduit-guest enter [SOCKET] | mcp ADDRESS | --version\n"
+	if (argc >= 4 && !strcmp(argv[1], "try"))
+		return oc_guest_try(argv[2], argv[3], argv + 4);
+	fputs("usage: open-conduit-guest enter [SOCKET] | mcp ADDRESS | try SOCKET FILE TRY… | --version\n"
 	      "enter: started by open-conduit's guard, with the channel on descriptor 0, or to be had at SOCKET\n"
-	      "mcp:   started by an agent: its run's toolbelt, as an MCP server on stdio\n",
+	      "mcp:   started by an agent: its run's toolbelt, as an MCP server on stdio\n"
+	      "try:   started by a container provider's check, in a container\n",
 	      stderr);
 	return 2;
 }

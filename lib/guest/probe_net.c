@@ -209,7 +209,7 @@ static bool in_hosts(const char *name)
 	return found;
 }
 
-static bool put_query(struct attempt *a, const char *name)
+bool oc_net_query(struct attempt *a, const char *name)
 {
 	unsigned char *q = (unsigned char *)a->buf, *p = q + 12;
 
@@ -267,7 +267,7 @@ static bool ask(struct attempt *a, const char *server, bool *bad, char *detail)
 }
 
 /* The resolvers that libc would ask; at most three, as it does. */
-static int resolvers(char out[3][64])
+int oc_net_resolvers(char out[3][64])
 {
 	FILE *f = fopen("/etc/resolv.conf", "re");
 	char line[512];
@@ -288,14 +288,14 @@ static void start_name(struct oc_probe_net *net, const struct oc_probe *p)
 {
 	char servers[3][64], detail[OC_DETAIL_MAX] = "";
 	bool bad = in_hosts(p->args.v[0]), waiting = false;
-	int n = resolvers(servers);
+	int n = oc_net_resolvers(servers);
 	struct attempt *a = NULL;
 
 	if (bad)
 		oc_probe_say(detail, "%.200s is in /etc/hosts", p->args.v[0]);
 	for (int i = 0; i < n && !bad; i++) {
 		a = oc_net_attempt(net, p, REFUSAL_MS);
-		if (!put_query(a, p->args.v[0])) {
+		if (!oc_net_query(a, p->args.v[0])) {
 			bad = true;
 			oc_probe_say(detail, "'%.200s' is no name", p->args.v[0]);
 		} else if (ask(a, servers[i], &bad, detail)) {

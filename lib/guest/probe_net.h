@@ -44,6 +44,11 @@ struct attempt *oc_net_attempt(struct oc_probe_net *net, const struct oc_probe *
 void oc_net_finish(struct oc_probe_net *net, struct attempt *a, bool ok, const char *detail);
 void oc_net_finish_errno(struct oc_probe_net *net, struct attempt *a, bool ok, const char *what, int err);
 
+/* A query for the address of name in a->buf and a->len; false: it is no name. */
+bool oc_net_query(struct attempt *a, const char *name);
+/* The resolvers that libc would ask; at most three, as it does. */
+int oc_net_resolvers(char out[3][64]);
+
 void oc_proxy_start(struct oc_probe_net *net, const struct oc_probe *p);
 /* Go on with it: what poll said, and whether its time is over. */
 void oc_proxy_step(struct oc_probe_net *net, struct attempt *a, short revents, bool late);
