@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `run`: the launch command.  Descriptor 0 is the guard's channel, descriptor 3 the plan. */
+#ifndef DOCKER_RUN_H
+#define DOCKER_RUN_H
+
+int run_main(void);
+
+#endif
