@@ -7,7 +7,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "common/checks.h"
 
 #define CONNECT_MS      5000L
 #define CONNECTIONS_MAX 8L
@@ -234,14 +235,6 @@ void request_drop(struct request *request)
 }
 
 /* ---- moving all that is under way ---- */
-
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 static void take_messages(struct transport *t)
 {

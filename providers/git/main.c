@@ -11,22 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/call.h"
 #include "methods.h"
-
-struct param {
-	const char *name;
-	enum { TEXT, TEXT_OR_NULL, NUMBERS, AUTHOR, TRUTH } type;
-};
-
-static const struct param create_params[] = {
-	{ "checkout", TEXT }, { "dir", TEXT }, { "branch", TEXT }, { "base", TEXT_OR_NULL }, { "author", AUTHOR },
-};
-static const struct param save_params[] = {
-	{ "checkout", TEXT },   { "dir", TEXT },  { "root", NUMBERS }, { "git", NUMBERS },
-	{ "quarantine", TEXT }, { "work", TEXT }, { "branch", TEXT },  { "baseline", TEXT_OR_NULL },
-	{ "final", TRUTH },
-};
-static const struct param remove_params[] = { { "dir", TEXT }, { "root", NUMBERS } };
 
 static bool is_object_of(const json_t *value, const char *a, const char *b, json_type type)
 {
@@ -34,80 +20,52 @@ static bool is_object_of(const json_t *value, const char *a, const char *b, json
 	       json_typeof(json_object_get(value, a)) == type && json_typeof(json_object_get(value, b)) == type;
 }
 
-static bool of_type(const json_t *value, int type)
+static bool is_numbers(const json_t *value)
 {
-	switch (type) {
-	case TEXT:
-		return json_is_string(value);
-	case TEXT_OR_NULL:
-		return json_is_string(value) || json_is_null(value);
-	case NUMBERS:
-		return is_object_of(value, "dev", "ino", JSON_INTEGER);
-	case AUTHOR:
-		return json_is_null(value) || is_object_of(value, "name", "email", JSON_STRING);
-	default:
-		return json_is_boolean(value);
-	}
+	return is_object_of(value, "dev", "ino", JSON_INTEGER);
 }
 
-/* The parameters of a call: exactly these names, of these types; NULL: refused. */
-static json_t *take_params(oc_call *call, struct refusal *r, const struct param *list, size_t n)
+static bool is_author(const json_t *value)
 {
-	cleanup_json json_t *params = json_loads(oc_call_params(call), JSON_REJECT_DUPLICATES, NULL);
-
-	for (size_t i = 0; i < n; i++)
-		if (!of_type(json_object_get(params, list[i].name), list[i].type)) {
-			refuse(r, "provider_failed", list[i].name, NULL,
-			       "%s lacks its parameter %s, or it is of another type", oc_call_method(call),
-			       list[i].name);
-			return NULL;
-		}
-	if (json_object_size(params) != n) {
-		refuse(r, "provider_failed", oc_call_method(call), NULL, "%s got a parameter that it doesn't know",
-		       oc_call_method(call));
-		return NULL;
-	}
-	return json_incref(params);
+	return json_is_null(value) || is_object_of(value, "name", "email", JSON_STRING);
 }
 
-static void answer(oc_call *call, json_t *reply, struct refusal *r)
-{
-	cleanup_free char *text = reply ? json_dumps(reply, JSON_COMPACT) : NULL;
-
-	if (text)
-		(void)oc_call_reply(call, text);
-	else
-		(void)oc_call_refuse(call, r->reason ? r->reason : "provider_failed", r->subject, r->fix,
-		                     r->message ? r->message : "out of memory");
-	json_decref(reply);
-	refusal_clear(r);
-}
+static const struct param create_params[] = {
+	{ "checkout", is_text },     { "dir", is_text },      { "branch", is_text },
+	{ "base", is_text_or_null }, { "author", is_author },
+};
+static const struct param save_params[] = {
+	{ "checkout", is_text },   { "dir", is_text },  { "root", is_numbers }, { "git", is_numbers },
+	{ "quarantine", is_text }, { "work", is_text }, { "branch", is_text },  { "baseline", is_text_or_null },
+	{ "final", is_truth },
+};
+static const struct param remove_params[] = { { "dir", is_text }, { "root", is_numbers } };
 
 static void on_create(oc_call *call, void *userdata)
 {
 	struct refusal r = { 0 };
-	cleanup_json json_t *params = take_params(call, &r, create_params, COUNT(create_params));
+	cleanup_json json_t *params = call_params(call, create_params, COUNT(create_params), &r);
 
 	(void)userdata;
-	answer(call, params ? create_workspace(params, &r) : NULL, &r);
+	call_answer(call, params ? create_workspace(params, &r) : NULL, &r);
 }
 
 static void on_save(oc_call *call, void *userdata)
 {
 	struct refusal r = { 0 };
-	cleanup_json json_t *params = take_params(call, &r, save_params, COUNT(save_params));
+	cleanup_json json_t *params = call_params(call, save_params, COUNT(save_params), &r);
 
 	(void)userdata;
-	answer(call, params ? save_workspace(params, &r) : NULL, &r);
+	call_answer(call, params ? save_workspace(params, &r) : NULL, &r);
 }
 
 static void on_remove(oc_call *call, void *userdata)
 {
 	struct refusal r = { 0 };
-	cleanup_json json_t *params = take_params(call, &r, remove_params, COUNT(remove_params));
+	cleanup_json json_t *params = call_params(call, remove_params, COUNT(remove_params), &r);
 
 	(void)userdata;
-	answer(call, params ? remove_workspace(params, &r) : NULL, &r);
+	call_answer(call, params ? remove_workspace(params, &r) : NULL, &r);
 }
 
 /* libgit2 as nobody configured it: what is to be read of the operator's own configuration is read from the files that

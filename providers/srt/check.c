@@ -15,14 +15,14 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/checks.h"
+#include "common/process.h"
 #include "common/tree.h"
 #include "kernel.h"
 #include "launch.h"
 #include "messages.h"
-#include "process.h"
 
 #define ACT_MS     30000
 #define VERSION_MS 5000
@@ -38,33 +38,7 @@
 	"{ echo x >\"$OC_INSIDE\"; echo x >\"$OC_OUTSIDE\"; } 2>/dev/null; "                                           \
 	"{ : <>/dev/tcp/127.0.0.1/$OC_PORT; } 2>/dev/null && echo route; echo end"
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-static bool add(json_t *checks, const char *id, const char *title, bool ok, const char *detail, const char *fix,
-                int64_t ms)
-{
-	json_t *check = json_pack("{s:s, s:s, s:b, s:s?, s:s?, s:I}", "id", id, "title", title, "ok", ok, "detail",
-	                          detail, "fix", ok ? NULL : fix, "ms", (json_int_t)ms);
-
-	return check && json_array_append_new(checks, check) == 0;
-}
-
 /* ---- what is there ---- */
-
-static bool add_located(json_t *checks, const char *id, const char *title, int rc, struct refusal *r,
-                        const char *detail, int64_t begin)
-{
-	bool added = add(checks, id, title, rc == 0, rc == 0 ? detail : r->message, r->fix, now_ms() - begin);
-
-	refusal_clear(r);
-	return added;
-}
 
 /* A node whose version nothing beside it tells: run it.  Only the check does. */
 static int node_by_running(const struct srt *srt, char **version, struct refusal *r)
@@ -97,7 +71,7 @@ static bool check_node(json_t *checks, struct srt *srt, bool *ok)
 	*ok = *ok && rc == 0;
 	if (rc == 0)
 		detail = format("%s, %s", srt->node_version ? srt->node_version : version, srt->node);
-	return add_located(checks, "node", "Node.js is new enough", rc, &r, detail, begin);
+	return checks_add_step(checks, "node", "Node.js is new enough", rc, &r, detail, begin);
 }
 
 static bool check_package(json_t *checks, struct srt *srt, bool *ok)
@@ -110,14 +84,14 @@ static bool check_package(json_t *checks, struct srt *srt, bool *ok)
 	*ok = rc == 0;
 	if (rc == 0)
 		detail = format("%s, %s", srt->version, srt->package);
-	if (!add_located(checks, "srt", "srt is installed and new enough", rc, &r, detail, begin))
+	if (!checks_add_step(checks, "srt", "srt is installed and new enough", rc, &r, detail, begin))
 		return false;
 	if (rc < 0)
 		return true;
 	begin = now_ms();
 	rc = locate_seccomp(srt, &r);
 	*ok = rc == 0;
-	return add_located(checks, "seccomp", "srt's seccomp helper is there", rc, &r, srt->apply_seccomp, begin) &&
+	return checks_add_step(checks, "seccomp", "srt's seccomp helper is there", rc, &r, srt->apply_seccomp, begin) &&
 	       check_node(checks, srt, ok);
 }
 
@@ -134,8 +108,8 @@ static bool check_programs(json_t *checks, struct srt *srt, bool *ok)
 		process_run(&p);
 		p.out[strcspn(p.out, "\r\n")] = '\0';
 	}
-	return add_located(checks, "programs", "bwrap, socat, rg, bash, which, sh and our relay are there", rc, &r,
-	                   p.out, begin);
+	return checks_add_step(checks, "programs", "bwrap, socat, rg, bash, which, sh and our relay are there", rc, &r,
+	                       p.out, begin);
 }
 
 static bool check_user(json_t *checks, bool *ok)
@@ -143,9 +117,9 @@ static bool check_user(json_t *checks, bool *ok)
 	bool ordinary = geteuid() != 0;
 
 	*ok = ordinary;
-	return add(checks, "user", "an ordinary user", ordinary,
-	           ordinary ? NULL : "srt is no sandbox for root: a run could change the machine's settings",
-	           "run as an ordinary user: su - USER", 0);
+	return checks_add(checks, "user", "an ordinary user", ordinary,
+	                  ordinary ? NULL : "srt is no sandbox for root: a run could change the machine's settings",
+	                  "run as an ordinary user: su - USER", 0);
 }
 
 /* srt makes its sockets in live/<run>/t, and a socket's path is short: said here, not at each launch. */
@@ -155,11 +129,11 @@ static bool check_paths(json_t *checks, const char *live_dir)
 	size_t longest = live_dir ? strlen(live_dir) + strlen("/123456789012/t") : 0;
 
 	if (longest <= SRT_TMPDIR_MAX)
-		return add(checks, "paths", "the state directory's path is short enough for srt's sockets", true,
-		           live_dir, NULL, 0);
+		return checks_add(checks, "paths", "the state directory's path is short enough for srt's sockets", true,
+		                  live_dir, NULL, 0);
 	detail = format("%s/RUN/t has %zu bytes, and srt takes %d at most", live_dir, longest, SRT_TMPDIR_MAX);
-	return add(checks, "paths", "the state directory's path is short enough for srt's sockets", false, detail,
-	           "mkdir -m 700 /var/tmp/oc-$(id -u) && export XDG_STATE_HOME=/var/tmp/oc-$(id -u)", 0);
+	return checks_add(checks, "paths", "the state directory's path is short enough for srt's sockets", false,
+	                  detail, "mkdir -m 700 /var/tmp/oc-$(id -u) && export XDG_STATE_HOME=/var/tmp/oc-$(id -u)", 0);
 }
 
 /* ---- the act ---- */
@@ -359,7 +333,8 @@ static bool report_act(json_t *checks, const struct srt *srt, const struct proce
 
 	if (p->status == 0 && has_line(p->out, "nonce ", a->nonce) && has_line(p->out, "end", "")) {
 		why = act_verdict(p, a, &fix);
-		return add(checks, "act", title, !why, why ? why : "one command in the form of a real run", fix, p->ms);
+		return checks_add(checks, "act", title, !why, why ? why : "one command in the form of a real run", fix,
+		                  p->ms);
 	}
 	if (p->error)
 		detail = format("%s can't be started: %s", srt->node, strerror(p->error));
@@ -369,11 +344,11 @@ static bool report_act(json_t *checks, const struct srt *srt, const struct proce
 		detail = format("%s: %s", obstacle ? obstacle->cause : known->cause, log);
 	else
 		detail = format("srt ended with status %d: %s", p->status, log && log[0] ? log : "it printed nothing");
-	return add(checks, "act", title, false, detail,
-	           obstacle              ? obstacle->fix
-	           : known && known->fix ? known->fix
-	                                 : AGAIN_FIX,
-	           p->ms);
+	return checks_add(checks, "act", title, false, detail,
+	                  obstacle              ? obstacle->fix
+	                  : known && known->fix ? known->fix
+	                                        : AGAIN_FIX,
+	                  p->ms);
 }
 
 static bool perform(json_t *checks, const struct srt *srt, const char *state_dir, const char *guest,
@@ -390,7 +365,8 @@ static bool perform(json_t *checks, const struct srt *srt, const char *state_dir
 
 	if (policy && argv && env && cwd && argv_v && env_v && p) {
 		if (settings_make(srt, policy, guest, a->dir, &s, &r) < 0) {
-			added = add(checks, "act", "srt runs a command, and confines it", false, r.message, r.fix, 0);
+			added = checks_add(checks, "act", "srt runs a command, and confines it", false, r.message,
+			                   r.fix, 0);
 		} else {
 			*p = (struct process){
 				.argv = argv_v, .envp = env_v, .cwd = cwd, .file = s.text, .timeout_ms = ACT_MS
@@ -414,8 +390,8 @@ static bool check_act(json_t *checks, const struct srt *srt, const char *state_d
 	if (act_prepare(&a, live_dir))
 		added = perform(checks, srt, state_dir, guest, &a);
 	else
-		added = add(checks, "act", "srt runs a command, and confines it", false, strerror(errno),
-		            "check the space in /tmp", 0);
+		added = checks_add(checks, "act", "srt runs a command, and confines it", false, strerror(errno),
+		                   "check the space in /tmp", 0);
 	act_clear(&a);
 	return added;
 }

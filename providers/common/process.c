@@ -2,7 +2,7 @@
 /* One child in a group of its own, its output read to the end, and the whole group ended afterwards:
  * srt leaves helpers behind when it is stopped, and a group's number stays taken until its leader is
  * reaped. */
-#include "process.h"
+#include "common/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,16 +12,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
+#include "common/checks.h"
 
 static int memory_file(const char *text)
 {
@@ -65,7 +58,10 @@ static int start(struct process *p, int out, int log, int file, pid_t *pid)
 	rc = posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
 	rc = rc ? rc : posix_spawnattr_setsigdefault(&attr, &all);
 	rc = rc ? rc : posix_spawnattr_setsigmask(&attr, &none);
-	rc = rc ? rc : posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+	if (p->input > 0)
+		rc = rc ? rc : posix_spawn_file_actions_adddup2(&actions, p->input, 0);
+	else
+		rc = rc ? rc : posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
 	rc = rc ? rc : posix_spawn_file_actions_adddup2(&actions, out, 1);
 	rc = rc ? rc : posix_spawn_file_actions_adddup2(&actions, log, 2);
 	if (file >= 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running a program to its end, for the check. */
-#ifndef SRT_PROCESS_H
-#define SRT_PROCESS_H
+/* Running a program to its end, for checks. */
+#ifndef COMMON_PROCESS_H
+#define COMMON_PROCESS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,6 +10,7 @@ struct process {
 	char *const *argv, *const *envp; /* argv[0] absolute */
 	const char *cwd;
 	const char *file; /* text for descriptor 3, or NULL */
+	int input;        /* descriptor 0; 0: /dev/null */
 	int timeout_ms;
 	/* results */
 	char out[8192], log[8192]; /* cut to fit, always terminated */
