@@ -22,10 +22,11 @@ int run_main(void)
 {
 	struct refusal r = { 0 }, at_end = { 0 };
 	struct session s = { .r = &r, .signals = -1, .lock = -1, .events = { .fd = -1 }, .objects = { .fd = -1 } };
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
 	int rc;
 
 	(void)umask(077);
-	(void)signal(SIGPIPE, SIG_IGN);
+	(void)sigaction(SIGPIPE, &ignore, NULL);
 	rc = go(&s);
 	if (rc < 0 && !s.ended)
 		cleanup_report(&r);

@@ -89,7 +89,7 @@ static int hand_over(struct session *s)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	if (null < 0 || channel_send(s->container.socket, 0) < 0 || dup2(null, 0) < 0) {
+	if (null < 0 || channel_send(s->container.socket, 0) < 0 || dup3(null, 0, O_CLOEXEC) < 0) {
 		refuse(s->r, "sandbox_unavailable", "channel", NULL, "the channel can't be handed over: %s",
 		       strerror(errno));
 		if (null >= 0)
