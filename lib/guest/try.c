@@ -107,7 +107,11 @@ static size_t start_subnet(const struct ifaddrs *a, uint16_t port, struct pollfd
 		p[n].events = POLLOUT;
 		if (p[n].fd < 0)
 			continue;
-		(void)connect(p[n++].fd, (struct sockaddr *)&to, sizeof(to));
+		/* One that is over at once would look connected. */
+		if (connect(p[n].fd, (struct sockaddr *)&to, sizeof(to)) == 0 || errno == EINPROGRESS)
+			n++;
+		else
+			close(p[n].fd);
 	}
 	return n;
 }

@@ -496,7 +496,8 @@ static int add_env(struct oc_provider *p, const char *name, oc_error **err)
 
 static int make_env(struct oc_provider *p, const char *const *pass_env, oc_error **err)
 {
-	static const char *const always[] = { "PATH", "HOME", "LANG" };
+	/* The last is ours, and no secret: what a build from source has in place of a pinned image. */
+	static const char *const always[] = { "PATH", "HOME", "LANG", "OPEN_CONDUIT_GATEWAY_IMAGE" };
 	size_t i;
 	int rc = 0;
 
