@@ -5,25 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ask.h"
 #include "channel.h"
 #include "cleanup.h"
+#include "common/checks.h"
 #include "session.h"
 
 #define AGAIN_MS 1000
 
 enum { SIGNAL, GUARD, CONTAINER, GATEWAY, FD, DESCRIPTORS };
-
-static long long now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* Until the channel is handed over the guard's end of it shows here that it is gone; its orders are not for us. */
 static void fill_poll(const struct session *s, int fd, struct pollfd p[DESCRIPTORS])
@@ -60,11 +52,11 @@ static int check_end(struct session *s, const struct pollfd p[DESCRIPTORS])
 
 int session_await(struct session *s, int fd, int timeout_ms, const char *what)
 {
-	long long end = now_ms() + timeout_ms;
+	long end = now_ms() + timeout_ms;
 
 	for (;;) {
 		struct pollfd p[DESCRIPTORS];
-		long long left = end - now_ms();
+		long left = end - now_ms();
 		int rc;
 
 		fill_poll(s, fd, p);
