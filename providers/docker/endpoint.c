@@ -135,6 +135,15 @@ static json_t *read_own_json(const char *path)
 	return json;
 }
 
+/* errno of open_own. */
+static int refuse_file(struct refusal *r, const char *path, int error)
+{
+	cleanup_free char *word = quoted(path), *fix = word ? format("chmod go-w %s; ls -l %s", word, word) : NULL;
+
+	return refuse(r, "sandbox_unavailable", path, fix, "%s can't be used: %s%s", path, strerror(error),
+	              error == EPERM ? " (it has to be a file that only you, or root, can write)" : "");
+}
+
 /* Of the TLS files a context may lack any; one that is there has to be the operator's own. */
 static int take_tls(const char *dir, const char *digest, struct endpoint *e, struct refusal *r)
 {
@@ -150,8 +159,7 @@ static int take_tls(const char *dir, const char *digest, struct endpoint *e, str
 		if (fd < 0 && errno == ENOENT)
 			continue;
 		if (fd < 0)
-			return refuse(r, "sandbox_unavailable", path, "ls -l the file; it has to be yours alone",
-			              "%s can't be used: %s", path, strerror(errno));
+			return refuse_file(r, path, errno);
 		*places[i] = path;
 		path = NULL;
 	}
@@ -175,9 +183,7 @@ static int take_meta(const json_t *meta, const char *path, struct endpoint *e, s
 static int no_meta(const struct endpoint *e, const char *path, int error, struct refusal *r)
 {
 	if (error != ENOENT && error != ENOTDIR)
-		return refuse(r, "sandbox_unavailable", path, LIST_FIX,
-		              "the description of context \"%s\" can't be used: %s%s", e->context, strerror(error),
-		              error == EPERM ? " (it has to be a file that only you, or root, can write)" : "");
+		return refuse_file(r, path, error);
 	return refuse(r, "sandbox_unavailable", e->context,
 	              getenv("DOCKER_CONFIG") ? LIST_FIX
 	                                      : LIST_FIX "  # where your CLI needs DOCKER_CONFIG, " CONFIG_GRANT,

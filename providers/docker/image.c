@@ -60,22 +60,23 @@ const char *image_architecture(void)
 static int check_platform(const char *name, const json_t *inspect, struct refusal *r)
 {
 	const char *os = text_of(inspect, "Os"), *arch = text_of(inspect, "Architecture"), *here = image_architecture();
+	cleanup_free char *fix = format("docker buildx imagetools inspect %s  # lists the digests by platform", name);
 
 	if (os && arch && here && !strcmp(os, "linux") && !strcmp(arch, here))
 		return 0;
-	return refuse(r, "sandbox_unavailable", name,
-	              "take the digest of the image's build for this machine's platform",
-	              "image %s is for %s/%s, and this machine runs linux/%s", name, os ? os : "?", arch ? arch : "?",
-	              here ? here : "?");
+	return refuse(r, "sandbox_unavailable", name, fix, "image %s is for %s/%s, and this machine runs linux/%s",
+	              name, os ? os : "?", arch ? arch : "?", here ? here : "?");
 }
 
 static int check_labels(const char *name, const json_t *inspect, struct refusal *r)
 {
 	json_t *labels = json_object_get(json_object_get(inspect, "Config"), "Labels"), *value;
+	cleanup_free char *fix = format(
+	        "docker image inspect -f '{{json .Config.Labels}}' %s  # build it without " IMAGE_LABELS "*", name);
 	const char *key;
 
 	json_object_foreach(labels, key, value) if (!strncmp(key, IMAGE_LABELS, strlen(IMAGE_LABELS))) return refuse(
-	        r, "sandbox_unavailable", name, "build the image without that label",
+	        r, "sandbox_unavailable", name, fix,
 	        "image %s carries the label %s: those of " IMAGE_LABELS "* tell Open Conduit's own "
 	        "containers from others'",
 	        name, key);
@@ -102,7 +103,8 @@ static bool has_digest(const json_t *inspect, const char *digest)
 /* 0 with *inspect NULL: the engine has none. */
 static int ask(struct engine *e, const char *name, json_t **inspect, struct refusal *r)
 {
-	cleanup_free char *path = format("/images/%s/json", name);
+	cleanup_free char *path = format("/images/%s/json", name),
+	                  *look = format("docker --context %s image inspect %s", engine_context(e), name);
 	const char *at = strchr(name, '@');
 	struct reply reply;
 	int rc = 0;
@@ -115,8 +117,8 @@ static int ask(struct engine *e, const char *name, json_t **inspect, struct refu
 	    has_digest(reply.json, at ? at + 1 : name))
 		*inspect = json_incref(reply.json);
 	else if (reply.status == 200)
-		rc = refuse(r, "sandbox_unavailable", name, "docker image inspect the image",
-		            "the engine answers for image %s with another one", name);
+		rc = refuse(r, "sandbox_unavailable", name, look, "the engine answers for image %s with another one",
+		            name);
 	else if (reply.status != 404)
 		rc = refuse(r, "sandbox_unavailable", name, "open-conduit doctor",
 		            "the engine of context \"%s\" can't tell of image %s: %s", engine_context(e), name,

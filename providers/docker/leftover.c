@@ -22,8 +22,10 @@
 
 static int refuse_file(struct refusal *r, const char *path)
 {
-	return refuse(r, "sandbox_unavailable", path, "look at the space there, and at whose it is",
-	              "the check's own folder can't be used: %s", strerror(errno));
+	int error = errno;
+	cleanup_free char *word = quoted(path), *fix = word ? format("df -h %s; ls -ld %s", word, word) : NULL;
+
+	return refuse(r, "sandbox_unavailable", path, fix, "the check's own folder can't be used: %s", strerror(error));
 }
 
 int leftover_begin(const char *live_dir, char name[LEFTOVER_NAME], char **dir, struct refusal *r)
