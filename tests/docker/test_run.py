@@ -290,6 +290,7 @@ def refusals(w):
         text = json.dumps(plan)
         ok("launch" not in plan and reason in text and word in text and '"fix"' in text, what, text)
 
+    ok("launch" in w.plan(w.run(), SMALL), "control: a plan that nothing is wrong with")
     cpus = engine.ask("GET", "/info")[1]["NCPU"]
     refused("more cpus than there are", "sandbox_unavailable", "has %d" % cpus, limits={"nano_cpus": (cpus + 1) * 10**9, "memory": 0, "pids": 9})
     at = os.environ["OC_DOCKER_HOST"][len("unix://"):]
