@@ -4,7 +4,7 @@
 # tier: full
 # engine: yes
 # timeout: 900
-# About 3 minutes: some sixty launches against the real engine, eight of them killed and eight ended on their way.
+# About 5 minutes: ten checks and some sixty launches against the real engine, eight of them killed and eight ended on their way.
 set -u
 # shellcheck source=tests/lib/tap.sh
 . tests/lib/tap.sh
@@ -12,7 +12,7 @@ set -u
 OPEN_CONDUIT_GATEWAY_IMAGE=$(DOCKER_HOST=$OC_DOCKER_HOST PATH=$(dirname "$OC_DOCKER"):$PATH meson compile -C "$OC_BUILD" gateway-image | tail -n 1)
 export OPEN_CONDUIT_GATEWAY_IMAGE
 expect 'there is a gateway image' grep -q '^sha256:' <<<"$OPEN_CONDUIT_GATEWAY_IMAGE"
-for test in test_run test_meddled; do
+for test in test_check test_run test_meddled; do
 	python3 "tests/docker/$test.py" || oc_failed=1
 done
 finish
