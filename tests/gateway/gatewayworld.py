@@ -174,15 +174,16 @@ def dial(timeout=20):
 
 
 def read_all(s):
-    out = b""
+    out = bytearray()
     try:
         while True:
             got = s.recv(65536)
             if not got:
-                return out
+                break
             out += got
     except ConnectionError:
-        return out
+        pass
+    return bytes(out)
 
 
 def read_head(s):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* open-conduit-gateway SOCKET: the only way out of a container run.  SOCKET is its lifeline: it connects there, reads its
- * policy once (policy.h), says `ready` when it listens, then what happened, a line each (man 7 open-conduit-contract has
- * them), and is gone when the other end is.  Before `ready` there is no listener; what is wrong is one line `error …`. */
+ * policy once (policy.h), says `ready` when it listens, then what happened, a line each (HACKING.md, Gateway), and is gone
+ * when the other end is.  Before `ready` there is no listener; what is wrong is one line `error …`. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
