@@ -16,7 +16,7 @@ static void refuse(struct gw_proxy *p, struct gw_conn *c, const char *text, size
 {
 	gw_clock(p, c, GW_CLOCK_DRAIN);
 	c->state = GW_REFUSED;
-	if (len == 0 || !gw_end_write(&c->client, text, len)) {
+	if (len == 0 || !gw_end_write(p, &c->client, text, len)) {
 		gw_conn_end(p, c);
 		return;
 	}
@@ -141,9 +141,9 @@ static void drain(struct gw_proxy *p, struct gw_conn *c)
 {
 	ssize_t n;
 
-	if (!gw_end_flush(&c->client))
+	if (!gw_end_flush(p, &c->client))
 		return;
-	gw_end_shut(&c->client);
+	gw_end_shut(&c->client, NULL);
 	while ((n = gw_end_peek(p, &c->client, GW_SCRATCH)) > 0 && c->drained < GW_DRAIN_BYTES) {
 		gw_end_discard(p, &c->client, (size_t)n);
 		c->drained += (uint32_t)n;
@@ -177,8 +177,9 @@ void gw_conn_step(struct gw_proxy *p, struct gw_conn *c)
 
 void gw_conn_event(struct gw_proxy *p, struct gw_conn *c, struct gw_end *end, uint32_t events)
 {
+	end->last |= (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
 	if (c->state == GW_DIALLING && end == &c->server) {
-		gw_dial_event(p, c);
+		gw_dial_event(p, c, events);
 		return;
 	}
 	end->readable |= (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
@@ -195,6 +196,10 @@ void gw_conn_due(struct gw_proxy *p, struct gw_conn *c, enum gw_clock clock)
 {
 	if (clock == GW_CLOCK_IDLE) {
 		gw_conn_reset(p, c);
+		return;
+	}
+	if (clock == GW_CLOCK_QUIET) {
+		gw_conn_quiet(p, c);
 		return;
 	}
 	c->client.readable = true;
@@ -269,6 +274,7 @@ void gw_conn_reset(struct gw_proxy *p, struct gw_conn *c)
 
 static void free_end(struct gw_proxy *p, struct gw_end *e)
 {
+	p->kept -= e->text_len;
 	gw_pipes_give(&p->pipes, e->pipe, e->held);
 	free(e->text);
 	if (e->source.fd >= 0)

@@ -23,7 +23,14 @@ static void keep_alive(int fd)
 	set(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_S);
 	set(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEP_EACH_S);
 	set(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEP_TRIES);
-	set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+}
+
+/* Only now, as most connections are never quiet for so long. */
+void gw_conn_quiet(struct gw_proxy *p, struct gw_conn *c)
+{
+	keep_alive(c->client.source.fd);
+	keep_alive(c->server.source.fd);
+	gw_clock(p, c, GW_CLOCK_IDLE);
 }
 
 static const char *word(int err)
@@ -54,6 +61,7 @@ static void hang_up(struct gw_conn *c)
 	if (c->server.source.fd >= 0)
 		close(c->server.source.fd);
 	c->server.source.fd = -1;
+	c->server.last = false;
 }
 
 /* Under way; false: e says why not. */
@@ -67,7 +75,7 @@ static bool try_one(struct gw_proxy *p, struct gw_conn *c, const struct gw_ip *i
 	c->server.source.fd = fd;
 	if (fd < 0)
 		return note_failure(c->errand, errno), false;
-	keep_alive(fd);
+	set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	if ((connect(fd, &to.at.any, to.len) == 0 || errno == EINPROGRESS) &&
 	    gw_watch(p, &c->server.source, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET))
 		return true;
@@ -112,12 +120,12 @@ static void opened(struct gw_proxy *p, struct gw_conn *c)
 		gw_forward_open(p, c);
 }
 
-void gw_dial_event(struct gw_proxy *p, struct gw_conn *c)
+void gw_dial_event(struct gw_proxy *p, struct gw_conn *c, uint32_t events)
 {
 	int err = 0;
 	socklen_t len = sizeof(err);
 
-	if (getsockopt(c->server.source.fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0)
+	if (events & (EPOLLERR | EPOLLHUP) && getsockopt(c->server.source.fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0)
 		err = errno;
 	if (err)
 		next_one(p, c, err);

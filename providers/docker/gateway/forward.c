@@ -12,8 +12,8 @@ void gw_forward_open(struct gw_proxy *p, struct gw_conn *c)
 	struct gw_errand *e = c->errand;
 
 	c->state = GW_FORWARD;
-	gw_clock(p, c, GW_CLOCK_IDLE);
-	if (!gw_end_write(&c->server, e->head, e->head_len)) {
+	gw_clock(p, c, GW_CLOCK_QUIET);
+	if (!gw_end_write(p, &c->server, e->head, e->head_len)) {
 		gw_conn_end(p, c);
 		return;
 	}
@@ -56,7 +56,7 @@ static bool body(struct gw_proxy *p, struct gw_conn *c)
 	ssize_t n;
 	size_t len;
 
-	if (!gw_end_flush(&c->server) || body_ended(c->errand) || !c->server.writable)
+	if (!gw_end_flush(p, &c->server) || body_ended(c->errand) || !c->server.writable)
 		return false;
 	n = gw_end_peek(p, &c->client, GW_SCRATCH);
 	n = n > 0 ? share(c->errand, p->scratch, (size_t)n) : n;
@@ -75,7 +75,7 @@ static void no_reply(struct gw_proxy *p, struct gw_conn *c)
 	char text[GW_ANSWER_MAX];
 	size_t len = gw_answer_failed(text, &c->errand->request, 502, "no HTTP/1.x reply");
 
-	(void)gw_end_write(&c->client, text, len);
+	(void)gw_end_write(p, &c->client, text, len);
 	gw_conn_finish(p, c);
 }
 
@@ -87,7 +87,7 @@ static void pass_head(struct gw_proxy *p, struct gw_conn *c, size_t head, int st
 
 	gw_end_discard(p, &c->server, head);
 	c->server.moved += head;
-	if (!text || !gw_end_write(&c->client, text, len))
+	if (!text || !gw_end_write(p, &c->client, text, len))
 		c->client.broken = true;
 	c->errand->replied = last;
 	free(text);
@@ -104,6 +104,8 @@ static bool reply_head(struct gw_proxy *p, struct gw_conn *c)
 		return false;
 	switch (n ? gw_http_scan(p->scratch, (size_t)n, GW_REPLY_MAX, &head) : GW_SCAN_BAD) {
 	case GW_SCAN_MORE:
+		if (c->server.last)
+			break;
 		c->server.readable = false;
 		return false;
 	case GW_SCAN_WHOLE:
@@ -123,7 +125,7 @@ static bool reply_head(struct gw_proxy *p, struct gw_conn *c)
 static bool reply(struct gw_proxy *p, struct gw_conn *c)
 {
 	while (!c->errand->replied)
-		if (!gw_end_flush(&c->client) || !reply_head(p, c))
+		if (!gw_end_flush(p, &c->client) || !reply_head(p, c))
 			return false;
 	return gw_move(p, &c->server, &c->client);
 }
@@ -138,7 +140,7 @@ void gw_forward_step(struct gw_proxy *p, struct gw_conn *c)
 	more = reply(p, c) || rounds == 8;
 	if (c->dead || c->state != GW_FORWARD)
 		return;
-	gw_clock(p, c, GW_CLOCK_IDLE);
+	gw_clock(p, c, GW_CLOCK_QUIET);
 	if (c->client.shut)
 		gw_conn_finish(p, c);
 	else if (c->client.broken || c->client.failed || (c->client.ended && !body_ended(c->errand)))

@@ -92,7 +92,6 @@ static int open_listener(const struct gw_endpoint *at)
 	/* Accepted connections inherit what the listener has. */
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) == 0 &&
 	    (at->at.any.sa_family == AF_INET || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes)) == 0) &&
-	    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes)) == 0 &&
 	    setsockopt(fd, IPPROTO_TCP, 1 /* TCP_NODELAY */, &yes, sizeof(yes)) == 0 &&
 	    bind(fd, &at->at.any, at->len) == 0 && listen(fd, BACKLOG) == 0)
 		return fd;

@@ -15,8 +15,8 @@
 
 /* A model's answer may take long, so an open tunnel may be silent for hours; a request may not. */
 static const int64_t limits[GW_CLOCKS] = {
-	[GW_CLOCK_HEAD] = 10000, [GW_CLOCK_LOOKUP] = 1500,  [GW_CLOCK_DIAL] = 10000,
-	[GW_CLOCK_HELLO] = 1000, [GW_CLOCK_IDLE] = 7200000, [GW_CLOCK_DRAIN] = 2000
+	[GW_CLOCK_HEAD] = 10000,  [GW_CLOCK_LOOKUP] = 1500,  [GW_CLOCK_DIAL] = 10000, [GW_CLOCK_HELLO] = 1000,
+	[GW_CLOCK_QUIET] = 60000, [GW_CLOCK_IDLE] = 7140000, [GW_CLOCK_DRAIN] = 2000
 };
 
 static int64_t read_clock(void)

@@ -9,8 +9,8 @@
  * when it is known what they are; so a slow client costs no memory here, and what follows a CONNECT is the tunnel's.
  *
  * Memory: a connection is sizeof(struct gw_conn) (at most 320 bytes), and until it is a tunnel an errand of about 1 KiB
- * more; until its first bytes a tunnel keeps the name that was asked for (at most 254).  Answers and rewritten heads are
- * kept only while the socket doesn't take them, at most 33 KiB each.  There are at most as many connections as half the descriptors
+ * more; until its first bytes a tunnel keeps the name that was asked for (at most 254).  What a socket doesn't take
+ * at once is kept: 1 MiB of all connections together, above which a connection may add its answer or head (33 KiB).  There are at most as many connections as half the descriptors
  * that the process may have; at most 16 pipes of 256 KiB; one scratch buffer of 64 KiB; 64 KiB of events. */
 #ifndef GW_PROXY_H
 #define GW_PROXY_H
@@ -27,6 +27,8 @@
 #define GW_REFUSED_MAX   32 /* connections over the limit that are told so at one time */
 #define GW_DIALS         3  /* addresses that may time out before a request fails */
 #define GW_DRAIN_BYTES   (256 * 1024)
+#define GW_LITTLE        16384
+#define GW_KEPT_MAX      (1024 * 1024)
 
 enum gw_kind { GW_CONTROL, GW_LISTENER, GW_CLIENT, GW_SERVER, GW_LOOKUP };
 struct gw_source {
@@ -42,6 +44,8 @@ struct gw_end {
 	bool shut;               /* it was told that no more comes */
 	bool failed;             /* reset, but what it sent may still be there to read */
 	bool broken;
+	bool plenty;          /* more comes from it than a few bytes at a time */
+	bool last;            /* its end has come, behind what is still to be read: nothing else will tell */
 	uint32_t held;        /* what came from it and is in the pipe */
 	struct gw_pipe *pipe; /* NULL: nothing is held */
 	uint64_t moved;       /* from it to the other end */
@@ -56,6 +60,7 @@ enum gw_clock {
 	GW_CLOCK_LOOKUP,
 	GW_CLOCK_DIAL,
 	GW_CLOCK_HELLO,
+	GW_CLOCK_QUIET,
 	GW_CLOCK_IDLE,
 	GW_CLOCK_DRAIN,
 	GW_CLOCKS
@@ -109,6 +114,7 @@ struct gw_proxy {
 		struct gw_conn *first, *last;
 	} clocks[GW_CLOCKS];
 	struct gw_conn *dead, *busy;
+	size_t kept;   /* bytes of ours that wait for their socket */
 	char *scratch; /* GW_SCRATCH */
 };
 
@@ -140,15 +146,17 @@ void gw_lookup_event(struct gw_proxy *p, struct gw_lookup *l);
 void gw_lookup_due(struct gw_proxy *p, struct gw_conn *c);
 void gw_lookup_close(struct gw_lookup *l);
 void gw_dial(struct gw_proxy *p, struct gw_conn *c); /* the address at errand->at, or the next that can be */
-void gw_dial_event(struct gw_proxy *p, struct gw_conn *c);
+void gw_dial_event(struct gw_proxy *p, struct gw_conn *c, uint32_t events);
 void gw_dial_due(struct gw_proxy *p, struct gw_conn *c);
+void gw_conn_quiet(struct gw_proxy *p, struct gw_conn *c); /* for so long that the other end may have vanished */
 
 /* move.c: bytes from one end to the other. */
-bool gw_end_write(struct gw_end *to, const char *bytes, size_t len); /* before all else; false: no memory */
+bool gw_end_write(struct gw_proxy *p, struct gw_end *to, const char *bytes,
+                  size_t len); /* before all else; false: no memory */
 /* As much as it takes: less than all only once a call has said so, as nothing else would tell when there is room again. */
 size_t gw_end_put(struct gw_end *to, const char *bytes, size_t len);
-bool gw_end_flush(struct gw_end *to); /* true: no text of ours is left */
-void gw_end_shut(struct gw_end *to);
+bool gw_end_flush(struct gw_proxy *p, struct gw_end *to);       /* true: no text of ours is left */
+void gw_end_shut(struct gw_end *to, const struct gw_end *from); /* from: whose end this passes on, or NULL */
 ssize_t gw_end_peek(struct gw_proxy *p, struct gw_end *from,
                     size_t max); /* into scratch; 0: nothing now, or it ended */
 void gw_end_discard(struct gw_proxy *p, struct gw_end *from, size_t len);
