@@ -113,7 +113,7 @@ class Gateway:
         self.pending, self.events = b"", []
         lines = ["open-conduit-gateway 1", "listen %s %d" % LISTEN, "resolver " + RESOLVER] + ["allow " + a for a in allow] + \
             ["private " + n for n in private] + ["never " + n for n in never] + ["go"]
-        self.control.sendall(text if text is not None else "".join(line + "\n" for line in lines).encode())
+        self.control.sendall(("".join(line + "\n" for line in lines) if text is None else text).encode())
         if wait:
             self.first = self.read_line(20)
             if text is None and self.first != "ready":
@@ -165,6 +165,14 @@ class Gateway:
         self.p.stderr.close()
         shutil.rmtree(self.dir, ignore_errors=True)
         return status
+
+
+def until(what, timeout=10):
+    """what(), once it is true, or at last."""
+    deadline = time.monotonic() + timeout
+    while not what() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return what()
 
 
 def dial(timeout=20):

@@ -3,7 +3,7 @@
 lifeline.  Real sockets on both sides, in a network of its own."""
 import os, re, socket, ssl, struct, threading, time
 
-from gatewayworld import LISTEN, PUBLIC, Gateway, Listener, NameServer, ask, connect, dial, enter, finish, ok, read_all, read_head
+from gatewayworld import LISTEN, PUBLIC, Gateway, Listener, NameServer, ask, connect, dial, enter, finish, ok, read_all, read_head, until
 
 ALLOW = ["up.example", "*.wild.example", "nas.example:8080", "8.8.8.8", "v6.example", "own.example", "both.example"]
 HTTP = []
@@ -76,6 +76,7 @@ def server_first(gateway):
     s.sendall(b"thanks")
     s.close()
     gateway.event("end")
+    until(lambda: received)
     ok(len(data) == 3000000 and received == [b"thanks"], "the server's end leaves the other direction open", (len(data), received))
     server.close()
 
@@ -101,7 +102,7 @@ def resets(gateway):
     s.close()
     gateway.event("end")
     hold.set()
-    time.sleep(0.3)
+    until(lambda: seen)
     ok(seen == ["reset"], "a client's reset is a reset for the server", seen)
     server.close()
     server = Listener(PUBLIC, 7003, lambda s: (s.recv(1), cut(s)))

@@ -13,7 +13,7 @@ def entries(vectors):
     for v in vectors["entries"]:
         entry = v["entry"]
         text = "open-conduit-gateway 1\nlisten 10.213.8.2 3128\nresolver 127.0.0.11\nallow %s\ngo\n" % entry
-        gateway = Gateway(text=text.encode())
+        gateway = Gateway(text=text)
         accepted = gateway.first == "ready"
         said = gateway.first
         status = gateway.end()
