@@ -171,10 +171,10 @@ static void put_headers(struct out *o, const char *head, size_t len, bool reques
 			put(o, h.line.s, h.line.len);
 }
 
-static bool out_new(struct out *o, size_t max)
+/* In memory of the caller's. */
+static struct out out_in(char *bytes, size_t max)
 {
-	*o = (struct out){ malloc(max), 0, max };
-	return o->bytes != NULL;
+	return (struct out){ bytes, 0, max };
 }
 
 /* METHOD path HTTP/1.x; the path is what follows the authority. */
@@ -197,11 +197,11 @@ static void put_request_line(struct out *o, const char *head, size_t len, const 
 char *gw_http_forward(const char *head, size_t len, const struct gw_request *r, size_t *out_len)
 {
 	bool v6 = r->target.address && strchr(r->target.host, ':');
-	char line[OC_HOST_MAX + 64];
-	struct out o;
+	char line[OC_HOST_MAX + 64], *bytes = malloc(len + 512);
+	struct out o = out_in(bytes, len + 512);
 	int n;
 
-	if (!out_new(&o, len + 512))
+	if (!bytes)
 		return NULL;
 	put_request_line(&o, head, len, r);
 	n = snprintf(line, sizeof(line), v6 ? "Host: [%s]" : "Host: %s", r->target.host);
@@ -217,7 +217,7 @@ char *gw_http_forward(const char *head, size_t len, const struct gw_request *r, 
 		put(&o, line, (size_t)n);
 	put(&o, "Connection: close\r\n\r\n", 21);
 	*out_len = o.n;
-	return o.bytes;
+	return bytes;
 }
 
 int gw_http_status(const char *head, size_t len)
@@ -236,9 +236,10 @@ int gw_http_status(const char *head, size_t len)
 
 char *gw_http_reply(const char *head, size_t len, bool last, size_t *out_len)
 {
-	struct out o;
+	char *bytes = malloc(len + 64);
+	struct out o = out_in(bytes, len + 64);
 
-	if (!out_new(&o, len + 64))
+	if (!bytes)
 		return NULL;
 	put(&o, head, first_header(head, len));
 	put_headers(&o, head, len, false);
@@ -246,5 +247,5 @@ char *gw_http_reply(const char *head, size_t len, bool last, size_t *out_len)
 		put(&o, "Connection: close\r\n", 19);
 	put(&o, "\r\n", 2);
 	*out_len = o.n;
-	return o.bytes;
+	return bytes;
 }

@@ -119,17 +119,17 @@ static size_t connections(void)
 static int serve(int control, struct gw_policy *policy, size_t n_max)
 {
 	static const char ready[] = "ready\n";
-	struct gw_events *events = calloc(1, sizeof(*events));
+	struct gw_events events; /* its ring is written before it is read, and so need not be there before */
 	int listeners[GW_LISTEN_MAX], err;
 	struct gw_proxy proxy;
 
-	if (!events)
-		return fail(control, "out of memory");
-	events->fd = control;
+	events.fd = control;
+	events.from = events.len = 0;
+	events.lost = 0;
 	for (size_t i = 0; i < policy->n_listen; i++)
 		if ((listeners[i] = open_listener(&policy->listen[i])) < 0)
 			return fail_errno(control, "listen");
-	if (!gw_proxy_start(&proxy, policy, events, listeners, n_max))
+	if (!gw_proxy_start(&proxy, policy, &events, listeners, n_max))
 		return fail_errno(control, "epoll");
 	if (!gw_harden_filter())
 		return fail_errno(control, "seccomp");

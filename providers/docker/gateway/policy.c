@@ -12,19 +12,26 @@
 
 static const char no_memory[] = "out of memory";
 
-/* Room for one more of an array that has n: it grows at powers of two. */
-static bool grow(void *array, size_t n, size_t size)
+/* An array that has n, with room for one more: it grows at powers of two.  NULL: it is as it was. */
+static void *grown(void *array, size_t n, size_t size)
 {
-	void *p, *bigger;
+	return n & (n - 1) ? array : realloc(array, (n ? 2 * n : 1) * size);
+}
 
-	if (n & (n - 1))
-		return true;
-	memcpy(&p, array, sizeof(p));
-	bigger = realloc(p, (n ? 2 * n : 1) * size);
-	if (!bigger)
-		return false;
-	memcpy(array, &bigger, sizeof(bigger));
-	return true;
+static bool grow_rules(struct oc_host_rule **rules, size_t n)
+{
+	struct oc_host_rule *bigger = grown(*rules, n, sizeof(**rules));
+
+	*rules = bigger ? bigger : *rules;
+	return bigger != NULL;
+}
+
+static bool grow_nets(struct gw_net **nets, size_t n)
+{
+	struct gw_net *bigger = grown(*nets, n, sizeof(**nets));
+
+	*nets = bigger ? bigger : *nets;
+	return bigger != NULL;
 }
 
 static const char *read_listen(struct gw_policy *p, char *value)
@@ -61,7 +68,7 @@ static const char *read_resolver(struct gw_policy *p, char *value)
 
 static const char *read_allow(struct gw_policy *p, char *value)
 {
-	if (!grow(&p->rules, p->n_rules, sizeof(*p->rules)))
+	if (!grow_rules(&p->rules, p->n_rules))
 		return no_memory;
 	return oc_host_rule_parse(value, strlen(value), false, &p->rules[p->n_rules++]);
 }
@@ -71,7 +78,7 @@ static const char *read_private(struct gw_policy *p, char *value)
 	struct oc_host_rule *r;
 	const char *why;
 
-	if (!grow(&p->names, p->n_names, sizeof(*p->names)))
+	if (!grow_rules(&p->names, p->n_names))
 		return no_memory;
 	r = &p->names[p->n_names];
 	why = oc_host_rule_parse(value, strlen(value), false, r);
@@ -89,7 +96,7 @@ static const char *read_never(struct gw_policy *p, char *value)
 
 	if (!gw_ip_parse(value, &ip))
 		return "is no address: write 192.0.2.1 or 2001:db8::1";
-	if (!grow(&p->never, p->n_never, sizeof(*p->never)))
+	if (!grow_nets(&p->never, p->n_never))
 		return no_memory;
 	p->never[p->n_never++] = (struct gw_net){ ip, gw_ip_is4(&ip) ? 32 : 128 };
 	return NULL;
@@ -232,7 +239,7 @@ bool gw_policy_add_own(struct gw_policy *p)
 		if (!a->ifa_addr || !gw_ip_from_sockaddr(a->ifa_addr, &net.ip))
 			continue;
 		net.bits = mask_bits(a->ifa_netmask, &net.ip);
-		good = grow(&p->never, p->n_never, sizeof(*p->never));
+		good = grow_nets(&p->never, p->n_never);
 		if (good)
 			p->never[p->n_never++] = net;
 	}
