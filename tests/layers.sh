@@ -75,6 +75,8 @@ while IFS= read -r file; do
 		target=${what//[\"<>]/}
 		case $what in
 		'<openconduit/'*) continue ;;
+		# The decision about a host is one function: the gateway is built with that and nothing else of the library.
+		'"policy/host.h"' | '"base/util.h"') [[ $file == providers/docker/gateway/* ]] || violation "$where:$line: $target is inside the library" ;;
 		*..*) violation "$where:$line: $what climbs out of its folder" ;;
 		'"'*) [ -f "$dir/$target" ] || [ -f "$top/$target" ] || violation "$where:$line: $target is not its own and not <openconduit/…>" ;;
 		'<'*) [ ! -d "lib/${target%%/*}" ] || [[ $target != */* ]] || violation "$where:$line: $target is inside the library" ;;

@@ -41,6 +41,12 @@ seed host/main.c '#include "base/buf.h"'
 refute 'layers: control: the host includes the library' layers "$seeded"
 seed providers/srt/srt.c '#include "../../lib/base/buf.h"'
 refute 'layers: control: a provider includes the library' layers "$seeded"
+seed providers/docker/gateway/dns.c '#include "policy/host.h"'
+expect 'layers: control: the gateway includes the decision' layers "$seeded"
+seed providers/docker/gateway/dns.c '#include "policy/paths.h"'
+refute 'layers: control: the gateway includes more of the library' layers "$seeded"
+seed providers/docker/docker.c '#include "policy/host.h"'
+refute 'layers: control: another provider includes the decision' layers "$seeded"
 seed include/openconduit/plan.h '#include <jansson.h>'
 refute 'layers: control: a public header includes a dependency' layers "$seeded"
 seed lib/base/buf.c '#include "base/buf.h"'

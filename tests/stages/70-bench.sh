@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 # title: The promised figures, side by side
 # tier: full
+# packages: tinyproxy-bin
 # npm: claude
 # timeout: 3600
 set -u
@@ -15,5 +16,6 @@ files=10000 rounds=3 quick=--quick
 python3 tests/bench/bench.py $quick || oc_failed=1
 python3 tests/bench/bench_git.py "$files" "$rounds" || oc_failed=1
 python3 tests/bench/bench_save.py "$files" "$rounds" || oc_failed=1
+python3 tests/bench/bench_gateway.py || oc_failed=1
 OC_CLAUDE=$OC_NPM/claude/node_modules/@anthropic-ai/claude-code-linux-x64/claude python3 tests/bench/bench_claude.py || oc_failed=1
 finish

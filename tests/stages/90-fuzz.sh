@@ -30,8 +30,8 @@ mapfile -t targets < <(find "$build/tests/fuzz" -maxdepth 1 -type f -name 'fuzz_
 longest()
 {
 	case $1 in
-	fuzz_relay) echo 1024 ;;
-	fuzz_mcp | fuzz_text) echo 2048 ;;
+	fuzz_relay | fuzz_gateway_dns) echo 1024 ;;
+	fuzz_mcp | fuzz_text | fuzz_gateway_hello) echo 2048 ;;
 	fuzz_host | fuzz_json) echo 4096 ;;
 	*) echo 8192 ;;
 	esac
