@@ -65,7 +65,9 @@ static char *field_of(const struct granting *g, const char *beneath)
 	struct text t = { 0 };
 
 	text_puts(&t, g->b->field);
-	text_puts(&t, ".sandbox.config");
+	text_puts(&t, ".");
+	text_puts(&t, g->b->kind);
+	text_puts(&t, ".config");
 	if (*beneath) {
 		text_puts(&t, ".");
 		text_puts(&t, beneath);
@@ -73,21 +75,30 @@ static char *field_of(const struct granting *g, const char *beneath)
 	return t.data;
 }
 
-/* The write entry that means this path, as "write[2]"; else "". */
-static void entry_of(const struct granting *g, const json_t *normal, const char *subject, char out[32])
+/* The entry of the list that means this path, as "write[2]"; else "". */
+static void entry_in(const struct granting *g, const json_t *normal, const char *list, const char *subject,
+                     char out[32])
 {
-	const json_t *write = json_object_get(normal, "write"), *item;
+	const json_t *items = json_object_get(normal, list), *item;
 	size_t i;
 
-	out[0] = 0;
-	json_array_foreach(write, i, item)
+	if (!json_is_array(items))
+		return;
+	json_array_foreach(items, i, item)
 	{
 		char *path = expand(g, json_string_value(item));
 
 		if (!out[0] && path && config_same_path(path, subject))
-			snprintf(out, 32, "write[%zu]", i);
+			snprintf(out, 32, "%s[%zu]", list, i);
 		free(path);
 	}
+}
+
+static void entry_of(const struct granting *g, const json_t *normal, const char *subject, char out[32])
+{
+	out[0] = 0;
+	entry_in(g, normal, "write", subject, out);
+	entry_in(g, normal, "read", subject, out);
 }
 
 static void tell_errors(struct granting *g, const json_t *normal, const oc_error *err)
@@ -193,16 +204,24 @@ static void add_hosts(struct granting *g, json_t *answers, const json_t *list)
 	}
 }
 
+/* A container's is a list of mounts, a process sandbox's one of exceptions. */
+static void add_read(struct granting *g, json_t *answers, const json_t *read)
+{
+	if (json_is_array(read))
+		add_paths(g, answers, "read", read);
+	add_paths(g, answers, "read", json_object_get(read, "deny"));
+	add_paths(g, answers, "read", json_object_get(read, "allow"));
+}
+
 static json_t *answers_of(struct granting *g, const json_t *normal)
 {
 	static const char *const credentials[] = { "~/.ssh", "~/.aws", "~/.config/gh", "~/.docker/config.json" };
-	json_t *answers = json_array(), *read = json_object_get(normal, "read"), *usual = json_array();
+	json_t *answers = json_array(), *usual = json_array();
 
 	for (size_t i = 0; i < sizeof(credentials) / sizeof(credentials[0]); i++)
 		json_array_append_new(usual, json_string(credentials[i]));
 	add_paths(g, answers, "write", json_object_get(normal, "write"));
-	add_paths(g, answers, "read", json_object_get(read, "deny"));
-	add_paths(g, answers, "read", json_object_get(read, "allow"));
+	add_read(g, answers, json_object_get(normal, "read"));
 	add_paths(g, answers, "read", usual);
 	add_hosts(g, answers, json_object_get(json_object_get(normal, "network"), "allow"));
 	add_paths(g, answers, "socket", json_object_get(normal, "sockets"));
@@ -232,22 +251,29 @@ static json_t *describe(const struct config_binding *b, json_t *normal, json_t *
 	if (w)
 		workspace = json_pack("{s:s, s:s, s:s, s:s?}", "provider", b->resource->provider, "checkout",
 		                      w->checkout, "mode", w->mode, "branch", b->config->branch);
-	return json_pack("{s:s, s:s, s:s, s:s?, s:o, s:o, s:o?, s:o?, s:o}", "binding", b->full, "executor",
+	return json_pack("{s:s, s:s, s:s, s:s?, s:o, s:o, s:o?, s:s?, s:o?, s:o}", "binding", b->full, "executor",
 	                 b->executor, "kind", b->kind, "provider", b->place ? b->place->provider : NULL, "operations",
-	                 texts_json(&b->granted), "secrets", secrets, "workspace", workspace, "policy", normal,
-	                 "answers", answers);
+	                 texts_json(&b->granted), "secrets", secrets, "workspace", workspace, "seed",
+	                 b->config->home_seed, "policy", normal, "answers", answers);
 }
 
-/* Resolve one process sandbox, and tell what stands in its way. */
-static json_t *resolve(struct granting *g, json_t *normal, bool explain)
+static int make_broker(struct granting *g, oc_error **err)
 {
 	oc_broker_options o = host_broker_options(g->b->place->provider);
+
+	return strcmp(g->b->kind, "container") ? oc_sandbox_broker_new(g->h->store, &o, &g->broker, err)
+	                                       : oc_container_broker_new(g->h->store, &o, &g->broker, err);
+}
+
+/* Resolve one policy, and tell what stands in its way. */
+static json_t *resolve(struct granting *g, json_t *normal, bool explain)
+{
 	const json_t *allow = json_object_get(json_object_get(normal, "read"), "allow");
 	struct report_place place = { .field = g->b->field, .warning = true };
 	json_t *answers = NULL, *first;
 	oc_error *err = NULL;
 
-	if (oc_sandbox_broker_new(g->h->store, &o, &g->broker, &err) < 0) {
+	if (make_broker(g, &err) < 0) {
 		config_find(g->config, g->b->field, &place.line, &place.column);
 		report_add_error(g->report, &place, err);
 		oc_error_free(err);
@@ -276,7 +302,7 @@ static void grant(struct granting *g, json_t *out)
 	if (b->place && oc_policy_parse(b->kind, b->place->policy, strlen(b->place->policy), &policy, NULL) == 0)
 		normal = json_loads(oc_policy_json(policy), 0, NULL);
 	oc_policy_free(policy);
-	if (normal && !strcmp(b->kind, "sandbox"))
+	if (normal)
 		answers = resolve(g, normal, out != NULL);
 	if (out)
 		json_array_append_new(out, describe(b, normal, answers ? answers : json_array()));
@@ -339,6 +365,37 @@ static void print_answer(struct host *h, const json_t *a)
 	out_put(&h->out, "\n");
 }
 
+/* Whole processors as such, parts of one without noughts at the end. */
+static void print_cpus(struct host *h, long long nano)
+{
+	char part[16];
+	size_t n;
+
+	snprintf(part, sizeof(part), ".%09lld", nano % 1000000000);
+	for (n = strlen(part); n && (part[n - 1] == '0' || part[n - 1] == '.');)
+		part[--n] = 0;
+	out_printf(&h->out, "%lld%s cpus, ", nano / 1000000000, part);
+}
+
+/* Of a container: what it is made of, where, and how much it may use. */
+static void print_container(struct host *h, const json_t *policy)
+{
+	const json_t *limits = json_object_get(policy, "limits");
+	long long nano = json_integer_value(json_object_get(limits, "nano_cpus"));
+	long long memory = json_integer_value(json_object_get(limits, "memory"));
+
+	if (!json_is_object(limits))
+		return;
+	out_printf(&h->out, "  image       %s\n", host_string(policy, "image"));
+	out_printf(&h->out, "  context     %s\n", host_string(json_object_get(policy, "provider"), "context"));
+	out_put(&h->out, "  limits      ");
+	if (nano)
+		print_cpus(h, nano);
+	if (memory)
+		out_printf(&h->out, "%lld MiB of memory, ", memory >> 20);
+	out_printf(&h->out, "%lld processes\n", (long long)json_integer_value(json_object_get(limits, "pids")));
+}
+
 static void print_one(struct host *h, const json_t *one)
 {
 	const char *kind = host_string(one, "kind"), *branch;
@@ -358,6 +415,10 @@ static void print_one(struct host *h, const json_t *one)
 		out_printf(&h->out, "  workspace   %s of %s%s%s\n", host_string(workspace, "mode"),
 		           host_string(workspace, "checkout"), branch ? ", branch " : "", branch ? branch : "");
 	}
+	if (host_string(one, "seed"))
+		out_printf(&h->out, "  home        the Work's own; it starts as a copy of %s\n",
+		           host_string(one, "seed"));
+	print_container(h, json_object_get(one, "policy"));
 	json_array_foreach(json_object_get(one, "secrets"), i, item)
 	        out_printf(&h->out, "  secret      %s, as %s, from %s\n", host_string(item, "name"),
 	                   host_string(item, "variable"), host_string(item, "ref"));

@@ -231,14 +231,7 @@ static void check_executor(struct reading *r, const struct config_binding *b)
 	if (b->config->workspace_mode && !b->resource)
 		bad(r, at(r, "%s.config.workspace_mode", b->field), "remove it, or add a resource",
 		    "the binding has no workspace");
-	if (b->config->home_seed && !b->container)
-		bad(r, at(r, "%s.config.home_seed", b->field), "remove it",
-		    "only a container has a home of its own to seed");
-	else if (b->config->home_seed && !r->world.no_disk && !is_dir(b->config->home_seed))
-		bad_as(r,
-		       &(struct bad){ .field = at(r, "%s.config.home_seed", b->field),
-		                      .subject = b->config->home_seed },
-		       quoted_mkdir(r, b->config->home_seed), "there is no directory %s", b->config->home_seed);
+	check_seed(r, b);
 }
 
 /* sandbox_workspace: what no sandbox can keep safe; without one it is simply not there yet. */

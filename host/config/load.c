@@ -81,6 +81,7 @@ static void check(struct reading *r)
 	check_connections(r);
 	check_scopes(r);
 	check_settings(r);
+	check_seeds(r);
 	if (report_good(r->report) && !r->world.no_disk)
 		check_sharing(r);
 }

@@ -126,11 +126,6 @@ static void check_container(struct reading *r, const struct config_binding *b)
 		bad_as(r, &(struct bad){ .field = at(r, "%s.operations", b->field), .warning = true },
 		       "add \"@github.workspace\" to operations, and to the scope's authorization.operations",
 		       "without github.git.credential git push will fail to sign in");
-	bad_as(r,
-	       &(struct bad){
-	               .field = at(r, "%s.container", b->field), .reason = "sandbox_unavailable", .warning = true },
-	       "use a process sandbox: \"sandbox\"",
-	       "the policy was checked, but containers are not built yet: this binding runs nothing");
 }
 
 void check_place(struct reading *r, struct config_binding *b)

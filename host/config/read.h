@@ -63,6 +63,9 @@ void check_place(struct reading *r, struct config_binding *b);
 void check_claude(struct reading *r, const struct config_binding *b, const struct config_texts *write);
 /* rules.c: rules of a policy that can never matter */
 void check_rules(struct reading *r, const char *field, const struct node *normal);
+/* seed.c: what a Work's home starts with; and that no run of any binding may write it */
+void check_seed(struct reading *r, const struct config_binding *b);
+void check_seeds(struct reading *r);
 /* share.c: warns where two bindings share what they may write */
 void check_sharing(struct reading *r);
 

@@ -49,8 +49,9 @@ bool toolbelt_wanted(const struct config_binding *b, bool executor_hands_out)
 {
 	if (b->requires && b->requires->toolbelt)
 		return true;
-	/* A policy that doesn't grant it is kept: then the run has none. */
-	return executor_hands_out && b->granted.n && (!b->place || strstr(b->place->policy, "{toolbelt}"));
+	/* A policy that doesn't grant it is kept: then the run has none.  A container has it without. */
+	return executor_hands_out && b->granted.n &&
+	       (!b->place || !strcmp(b->kind, "container") || strstr(b->place->policy, "{toolbelt}"));
 }
 
 static json_t *tool_json(const struct operation *o)

@@ -57,6 +57,8 @@ def rules(h):
     os.symlink(home, h.WORK + "/homelink")
     os.symlink(home + "/.claude-later", h.WORK + "/dangling")
     os.mkdir(home + "/not-granted")
+    os.makedirs(real + "/open-home/closed")
+    os.chmod(real + "/open-home", 0o777)
 
     def own(path):
         return both(put(*ENV, path), put(*POLICY, "write", 1, path))
@@ -99,6 +101,18 @@ def rules(h):
         ("claude: in a container", put(*C, "config", "env", {"CLAUDE_CONFIG_DIR": real}), f1 + ".config.env.CLAUDE_CONFIG_DIR", "sandbox_config", "home"),
         ("HOME in a container", put(*C, "config", "env", {"HOME": real}), f1 + ".config.env.HOME", "sandbox_config", "home"),
         ("home_seed without a container", put(*B, "config", "home_seed", real), f0 + ".config.home_seed", "sandbox_config", "container"),
+        ("home_seed: ~/.claude", put(*C, "config", "home_seed", home + "/.claude"), f1 + ".config.home_seed", "sandbox_config", "is your own ~/.claude"),
+        ("home_seed: a link to it", put(*C, "config", "home_seed", h.WORK + "/link"), f1 + ".config.home_seed", "sandbox_config", "is your own ~/.claude"),
+        ("home_seed: around it", put(*C, "config", "home_seed", "~/../h"), f1 + ".config.home_seed", "sandbox_config", '".."'),
+        ("home_seed: the home", put(*C, "config", "home_seed", home), f1 + ".config.home_seed", "sandbox_config", "contains your own ~/.claude"),
+        ("home_seed: the config", put(*C, "config", "home_seed", home + "/.config"), f1 + ".config.home_seed", "sandbox_config", "contains Open Conduit's config"),
+        ("home_seed: others may write it", put(*C, "config", "home_seed", real + "/open-home"), f1 + ".config.home_seed", "sandbox_config", "every user"),
+        ("home_seed: others may replace it", put(*C, "config", "home_seed", real + "/open-home/closed"), f1 + ".config.home_seed", "sandbox_config", "every user"),
+        ("home_seed: another user's", put(*C, "config", "home_seed", "/usr/share"), f1 + ".config.home_seed", "sandbox_config", "another user"),
+        ("home_seed: a file", put(*C, "config", "home_seed", home + "/gh-token"), f1 + ".config.home_seed", "sandbox_config", "no directory"),
+        ("home_seed: in a grant", add(*BOX, "write", real + "/agent-home"), f1 + ".container.config.write[1]", "sandbox_denied", "home_seed"),
+        ("home_seed: a grant in it", add(*BOX, "write", real + "/agent-home/sub"), f1 + ".container.config.write[1]", "sandbox_denied", "home_seed"),
+        ("home_seed: in another binding's grant", add(*POLICY, "write", real), f0 + ".sandbox.config.write[2]", "sandbox_denied", "home_seed of web/boxed"),
         ("home_seed that is not there", put(*C, "config", "home_seed", real + "/none"), f1 + ".config.home_seed", "sandbox_config", "mkdir"),
         # policies, by the library
         ("a path", put(*POLICY, "write", 0, "{workspace}/.."), f0 + ".sandbox.config.write[0]", "sandbox_config", '".."'),
@@ -254,7 +268,6 @@ def warned(h):
         ("a shared folder", add(*S, "bindings", other), "scopes[0].bindings[3].sandbox.config.write[1]", "claude's config directory"),
         ("a branch for all", put(*B, "config", "branch", "agent/all"), f0 + ".config.branch", "same branch"),
         ("a secret of nobody", put(*S, "secret_refs", "spare", "keyring:spare"), "scopes[0].secret_refs.spare", "nothing selects"),
-        ("a container", lambda d: None, f1 + ".container", "not built yet"),
         ("a deny beneath a deny", add(*POLICY, "read", "deny", "~/.config/op/x"), f0 + ".sandbox.config.read.deny[2]", "denied anyway"),
         ("no credential in a container", both(put(*C, "operations", []), put(*C, "connection", "bot")), f1 + ".operations", "git push"),
     ]
@@ -270,7 +283,7 @@ def warned(h):
     doc = copy.deepcopy(base)
     doc["scopes"][0]["bindings"][0]["sandbox"]["config"]["read"] = {"deny": ["/srv", "/srv/a/k"], "allow": ["/srv/a"]}
     (a,) = h.batch([json.dumps(doc)])
-    h.check(a["ok"] and [w[0] for w in a["warnings"]] == [f1 + ".container"], "control: no other warning", a)
+    h.check(a["ok"] and not a["warnings"], "control: no other warning", a)
 
 
 def command(h):
