@@ -61,6 +61,13 @@ OC_API OC_WARN_UNUSED int oc_work_messages(oc_store *store, const char *work, ch
 OC_API OC_WARN_UNUSED int oc_work_message(oc_store *store, const char *work, int64_t number, const char *from,
                                           const char *to, const char *run, const char *mark, oc_error **err);
 
+/** Make the home that a Work's runs in containers share, where it isn't made yet: works/<id>/home, which the runs of no other
+ * Work have.  It is removed with the Work.  Takes as long as the copy does; whole on the disk when it returns.
+ * @param work its id; its clone was made.  @param seed absolute: a directory that is copied into it, without any
+ * .credentials.json; NULL: it is empty.  Ignored when the home is there: it is the agent's by then.
+ * @return 1: made; 0: it was there; `sandbox_config` for what can't be copied, `work_busy` while somebody has the Work. */
+OC_API OC_WARN_UNUSED int oc_work_home(oc_store *store, const char *work, const char *seed, oc_error **err);
+
 typedef struct oc_workspace oc_workspace; /**< The provider that makes, saves and removes the clones. */
 
 typedef struct oc_workspace_options {
