@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int binding_config(struct host *h, const char *what, struct config **out)
 {
@@ -43,14 +44,13 @@ const struct config_binding *binding_find(struct host *h, const char *what, cons
 	return NULL;
 }
 
-int binding_broker(struct host *h, const char *what, const struct config *config, const struct config_binding *b,
-                   oc_broker **out)
+/* A broker whose provider gets what it always needs of the environment, and what the config (may be NULL) grants it. */
+static int make_broker(struct host *h, const struct config *config, const char *kind, const char *provider,
+                       oc_broker **out, oc_error **err)
 {
-	const char *provider = b->place ? b->place->provider : NULL;
 	oc_broker_options o = host_broker_options(provider);
-	const char *const *granted = provider ? config_pass_env(config, provider) : NULL, *const * p;
+	const char *const *granted = config && provider ? config_pass_env(config, provider) : NULL, *const * p;
 	struct texts pass = { 0 };
-	oc_error *err = NULL;
 	int rc;
 
 	for (p = o.pass_env; p && *p; p++)
@@ -58,17 +58,66 @@ int binding_broker(struct host *h, const char *what, const struct config *config
 	for (p = granted; p && *p; p++)
 		texts_add(&pass, "%s", *p);
 	o.pass_env = texts_list(&pass);
-	if (!strcmp(b->kind, "sandbox"))
-		rc = oc_sandbox_broker_new(h->store, &o, out, &err);
-	else if (!strcmp(b->kind, "none"))
-		rc = oc_unsandboxed_broker_new(h->store, NULL, out, &err);
+	if (!strcmp(kind, "sandbox"))
+		rc = oc_sandbox_broker_new(h->store, &o, out, err);
+	else if (!strcmp(kind, "none"))
+		rc = oc_unsandboxed_broker_new(h->store, NULL, out, err);
 	else
-		rc = oc_container_broker_new(h->store, &o, out, &err);
-	if (rc < 0)
-		host_report(h, what, err);
-	oc_error_free(err);
+		rc = oc_container_broker_new(h->store, &o, out, err);
 	texts_free(&pass);
 	return rc;
+}
+
+static int told(struct host *h, const char *what, int rc, oc_error *err_taken)
+{
+	if (rc < 0)
+		host_report(h, what, err_taken);
+	oc_error_free(err_taken);
+	return rc;
+}
+
+int binding_broker(struct host *h, const char *what, const struct config *config, const struct config_binding *b,
+                   oc_broker **out)
+{
+	oc_error *err = NULL;
+	int rc = make_broker(h, config, b->kind, b->place ? b->place->provider : NULL, out, &err);
+
+	return told(h, what, rc, err);
+}
+
+int binding_container(struct host *h, const struct config *config, const char *provider, oc_broker **out,
+                      oc_error **err)
+{
+	return make_broker(h, config, "container", provider ? provider : "docker", out, err);
+}
+
+/* The operator's config for its settings alone: without one there are none, and one with errors grants nothing. */
+static struct config *settings(struct host *h)
+{
+	char *path = config_default_path(NULL);
+	struct report report = { 0 };
+	struct config *config = NULL;
+
+	if (path && access(path, F_OK) == 0 && config_load(path, NULL, &config, &report) < 0) {
+		config = NULL;
+		out_printf(&h->err, "open-conduit: the config has errors, so what it grants providers is not used: "
+		                    "open-conduit config check\n");
+		out_flush(&h->err);
+	}
+	report_free(&report);
+	free(path);
+	return config;
+}
+
+int binding_container_broker(struct host *h, const char *what, const struct config *config, const char *provider,
+                             oc_broker **out)
+{
+	struct config *own = config ? NULL : settings(h);
+	oc_error *err = NULL;
+	int rc = binding_container(h, config ? config : own, provider, out, &err);
+
+	config_free(own);
+	return told(h, what, rc, err);
 }
 
 bool binding_secrets(const struct config_binding *b, struct exec_args *a, struct texts *specs)

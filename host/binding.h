@@ -15,6 +15,12 @@ const struct config_binding *binding_find(struct host *h, const char *what, cons
 /* A broker for its kind, with what the config lets its provider have of the environment.  0, or said why not and negative. */
 int binding_broker(struct host *h, const char *what, const struct config *config, const struct config_binding *b,
                    oc_broker **out);
+/* The same, with the error handed out. */
+int binding_container(struct host *h, const struct config *config, const char *provider, oc_broker **out,
+                      oc_error **err);
+/* One of containers by this provider (NULL: docker).  config NULL: the operator's, where there is one. */
+int binding_container_broker(struct host *h, const char *what, const struct config *config, const char *provider,
+                             oc_broker **out);
 /* Its secrets as --secret has them, into a->secret; specs keeps the words.  False: no memory. */
 bool binding_secrets(const struct config_binding *b, struct exec_args *a, struct texts *specs);
 

@@ -4,8 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exec.h"
+#include "binding.h"
 #include "secret/secret.h"
+
+#define OWN 3 /* words that are ours */
 
 enum {
 	O_SANDBOX,
@@ -42,19 +44,18 @@ static const struct opt OPTIONS[] = {
 	[O_TIMEOUT] = { "timeout", 0, "TIME", "end it after TIME: 30, 30s, 500ms, 5m, 2h" },
 	[O_JSON] = { "json", 0, NULL, "the record on stdout; the command's output on stderr" },
 	[O_VERBOSE] = { "verbose", 'v', NULL, "say the run's id, and more of what happens" },
-	/* Known, so that they are refused with a reason and not as misspelt. */
-	[O_CONTAINER] = { "container", 0, "IMAGE", NULL },
-	[O_CONTEXT] = { "context", 0, "CONTEXT", NULL },
-	[O_CPUS] = { "cpus", 0, "N", NULL },
-	[O_MEMORY] = { "memory", 0, "SIZE", NULL },
-	[O_PIDS] = { "pids", 0, "N", NULL },
+	[O_CONTAINER] = { "container", 0, "IMAGE", "in a container of NAME@sha256:DIGEST instead" },
+	[O_CONTEXT] = { "context", 0, "CONTEXT", "container: the Docker context (default: default)" },
+	[O_CPUS] = { "cpus", 0, "N", "container: processors, also parts of one" },
+	[O_MEMORY] = { "memory", 0, "SIZE", "container: 512m, 8g" },
+	[O_PIDS] = { "pids", 0, "N", "container: processes (default: 4096)" },
 	{ NULL, 0, NULL, NULL },
 };
 
 static const struct opt_command COMMAND = {
 	.name = "exec",
 	.args = "[--] COMMAND [ARGUMENT…]",
-	.about = "Run one command in a process sandbox: the current directory writable, no network.",
+	.about = "Run one command in a process sandbox, or a container: the current directory writable, no network.",
 	.more = "SOURCE is env:VARIABLE (default: the variable of that NAME) or file:PATH (mode 0600).\n"
 	        "--write, --read, --deny, --allow, --env and --secret may be given more than once.\n\n"
 	        "exit status: the command's own; 128+N when signal N ended it; 124 timeout; 125 not run, or the\n"
@@ -68,12 +69,24 @@ static void add(struct words *w, const char *word)
 	w->v[w->n++] = word;
 }
 
+/* git gc would write into .git/info, which is read-only, and say so each time.  What was asked for comes after it, and wins. */
+static void exec_git(struct words *env)
+{
+	static const char *const ours[] = { "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=repack.updateServerInfo",
+		                            "GIT_CONFIG_VALUE_0=false" };
+	size_t n = sizeof(ours) / sizeof(ours[0]);
+
+	memmove(env->v + n, env->v, (env->n + 1) * sizeof(*env->v));
+	memcpy(env->v, ours, sizeof(ours));
+	env->n += n;
+}
+
 static int allocate(struct exec_args *a, int argc)
 {
 	struct words *all[] = { &a->write, &a->read, &a->deny, &a->allow, &a->env, &a->secret };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		all[i]->v = calloc((size_t)argc + 1, sizeof(char *));
+		all[i]->v = calloc((size_t)argc + 1 + OWN, sizeof(char *));
 		if (!all[i]->v)
 			return -1;
 	}
@@ -143,8 +156,19 @@ static int take(struct host *h, struct exec_args *a, struct opt_state *s, int o)
 		h->verbose = true;
 		break;
 	case O_CONTAINER:
-	case O_CONTEXT:
 		a->container = s->value;
+		break;
+	case O_CONTEXT:
+		a->context = s->value;
+		break;
+	case O_CPUS:
+		a->cpus = s->value;
+		break;
+	case O_MEMORY:
+		a->memory = s->value;
+		break;
+	case O_PIDS:
+		a->pids = s->value;
 		break;
 	case O_CLONE:
 		a->clone = true;
@@ -163,8 +187,24 @@ static int take(struct host *h, struct exec_args *a, struct opt_state *s, int o)
 			return opt_usage_error(s, "--timeout %s is no time; write 30, 30s, 500ms, 5m or 2h", s->value);
 		break;
 	default:
-		a->limit = a->limit ? a->limit : OPTIONS[o].name;
+		break;
 	}
+	return 0;
+}
+
+/* What is only said of a container. */
+static int check_container(struct exec_args *a, struct opt_state *s)
+{
+	bool limits = a->cpus || a->memory || a->pids;
+
+	if (a->container && a->deny.n)
+		return opt_usage_error(
+		        s, "a container has nothing of this machine but what is granted, so --deny would deny nothing");
+	if (a->container && a->policy_file && (limits || a->context))
+		return opt_usage_error(
+		        s, "--policy is the whole policy: put what --context, --cpus, --memory and --pids say into it");
+	if (!a->container && a->context)
+		return opt_usage_error(s, "--context goes with --container");
 	return 0;
 }
 
@@ -187,28 +227,27 @@ static int check_together(struct exec_args *a, struct opt_state *s)
 	if (!*s->args[0])
 		return opt_usage_error(s, "the command's name is empty");
 	a->command = s->args;
-	return 0;
+	return check_container(a, s);
 }
 
 /* Known, and refused rather than ignored: nothing runs with less than was asked for. */
-static int check_unbuilt(struct host *h, const struct exec_args *a)
+static int check_limits(struct host *h, const struct exec_args *a)
 {
-	char flag[32];
 	struct refusal limit = {
-		"sandbox_config", flag,
+		"sandbox_config",
+		a->cpus     ? "--cpus"
+		: a->memory ? "--memory"
+		            : "--pids",
 		"a process sandbox can't hold a run to a limit on processors, memory or processes",
-		"leave it out, or limit the whole: systemd-run --user --scope -p MemoryMax=2G open-conduit exec …"
+		"use a container, or limit the whole: systemd-run --user --scope -p MemoryMax=2G open-conduit exec …"
 	};
 
-	if (a->limit && !a->container) {
-		snprintf(flag, sizeof(flag), "--%s", a->limit);
-		if (a->unsandboxed)
-			limit.message =
-			        "an unsandboxed run can't be held to a limit on processors, memory or processes";
-		host_refuse(h, "not run", &limit);
-		return OC_EREFUSED;
-	}
-	return 0;
+	if (a->container || (!a->cpus && !a->memory && !a->pids))
+		return 0;
+	if (a->unsandboxed)
+		limit.message = "an unsandboxed run can't be held to a limit on processors, memory or processes";
+	host_refuse(h, "not run", &limit);
+	return OC_EREFUSED;
 }
 
 static int make_broker(struct host *h, const struct exec_args *a, oc_broker **broker)
@@ -218,8 +257,8 @@ static int make_broker(struct host *h, const struct exec_args *a, oc_broker **br
 	int rc;
 
 	if (a->container)
-		rc = oc_container_broker_new(h->store, &o, broker, &err);
-	else if (a->unsandboxed)
+		return binding_container_broker(h, "not run", NULL, NULL, broker);
+	if (a->unsandboxed)
 		rc = oc_unsandboxed_broker_new(h->store, NULL, broker, &err);
 	else
 		rc = oc_sandbox_broker_new(h->store, &o, broker, &err);
@@ -248,7 +287,7 @@ static int perform(struct host *h, struct exec_args *a)
 	struct exec_clone clone;
 	int status = EXIT_NOT_RUN;
 
-	if (find_cwd(h, a) < 0 || check_unbuilt(h, a) < 0 || (!a->unsandboxed && exec_policy(h, a) < 0) ||
+	if (find_cwd(h, a) < 0 || check_limits(h, a) < 0 || (!a->unsandboxed && exec_policy(h, a) < 0) ||
 	    exec_secrets(h, a) < 0 || host_open(h) < 0)
 		return status;
 	json_decref(host_recover(h));
@@ -257,6 +296,8 @@ static int perform(struct host *h, struct exec_args *a)
 	request.policy = a->policy;
 	request.workspace = a->cwd;
 	request.argv = (const char *const *)a->command;
+	if (a->container && a->clone)
+		exec_git(&a->env);
 	request.env = a->env.v;
 	request.secrets = a->secret.v;
 	request.timeout_ms = a->timeout_ms;

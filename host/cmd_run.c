@@ -49,6 +49,7 @@ struct turn {
 	const struct executor *executor;
 	struct turn_input input;
 	json_t *work;
+	char *home;    /* the Work's own, in a container */
 	bool toolbelt; /* the run has one */
 	char run[RUN_ID + 1];
 	bool told; /* the end of an own Work was already seen to */
@@ -126,6 +127,46 @@ static bool ready(struct turn *t)
 		json_decref(t->work);
 	t->work = work ? work : t->work;
 	return work != NULL;
+}
+
+/* What an agent of a container left in the workspace is not for programs of this machine, whatever the binding says by now. */
+static bool may_run(struct turn *t)
+{
+	const json_t *runs = json_object_get(t->work, "runs"), *run;
+	char fix[340];
+	struct refusal r = {
+		"attach_sandboxed", host_string(t->work, "id"),
+		"this Work ran in a container, and its binding confines nothing by now: no command of this "
+		"machine is run in its workspace",
+		fix
+	};
+	size_t i;
+
+	snprintf(fix, sizeof(fix), "open-conduit work finish %.250s, or give the binding its container again",
+	         host_string(t->work, "key"));
+	json_array_foreach(runs, i, run)
+	{
+		const char *kind = host_string(run, "kind");
+
+		if (strcmp(t->binding->kind, "none") != 0 || !kind || strcmp(kind, "container") != 0)
+			continue;
+		host_refuse(t->h, "not run", &r);
+		return false;
+	}
+	return true;
+}
+
+/* EXEC_BUSY: another run was faster. */
+static int make_home(struct turn *t)
+{
+	bool busy = false;
+
+	if (t->home || strcmp(t->binding->kind, "container") != 0)
+		return 0;
+	t->home = work_home(t->h, t->work, t->binding->config->home_seed, !t->no_wait, &busy);
+	if (t->home && t->executor->settle)
+		t->executor->settle(t->home);
+	return t->home ? 0 : busy ? EXEC_BUSY : EXIT_NOT_RUN;
 }
 
 static int random_run(char out[RUN_ID + 1])
@@ -208,8 +249,8 @@ static bool replaces_program(struct turn *t, oc_broker *broker, const oc_request
 	char *text = NULL;
 	bool may;
 
-	/* What a policy can't be read for is told by the run itself, with everything else. */
-	if (!request->policy || !t->executor->talk ||
+	/* What a policy can't be read for is told by the run itself, with everything else.  A container's is its image's. */
+	if (!request->policy || t->home || !t->executor->talk ||
 	    oc_broker_explain(broker, request, "write", program, &text, NULL) < 0)
 		return false;
 	answer = host_parse(t->h, "what the policy says of the program", text);
@@ -305,7 +346,8 @@ static int attempt(struct turn *t, oc_broker *broker)
 			                      .input = &t->input,
 			                      .run_dir = dir,
 			                      .work = host_string(t->work, "key"),
-			                      .branch = host_string(t->work, "branch") };
+			                      .branch = host_string(t->work, "branch"),
+			                      .home = t->home };
 		int rc;
 
 		turn.toolbelt = t->toolbelt = toolbelt_wanted(t->binding, t->executor->toolbelt);
@@ -337,8 +379,11 @@ static int run(struct turn *t)
 
 	if (binding_broker(t->h, "not run", t->config, t->binding, &broker) < 0)
 		return EXIT_NOT_RUN;
-	while (status == EXEC_BUSY)
-		status = ready(t) ? attempt(t, broker) : EXIT_NOT_RUN;
+	while (status == EXEC_BUSY) {
+		status = ready(t) ? make_home(t) : EXIT_NOT_RUN;
+		if (status == 0)
+			status = attempt(t, broker);
+	}
 	oc_broker_free(broker);
 	/* A Work of its own has no second turn, also when the first one never was. */
 	if (!t->told && json_is_true(json_object_get(t->work, "own")))
@@ -356,10 +401,11 @@ static int turn(struct turn *t)
 	    turn_input_read(t->h, t->input_text, &t->input) == 0 && host_open(t->h) >= 0) {
 		json_decref(host_recover(t->h));
 		work_settle(t->h);
-		if (open_work(t))
+		if (open_work(t) && may_run(t))
 			status = run(t);
 	}
 	json_decref(t->work);
+	free(t->home);
 	prompt_free(&t->prompt);
 	turn_input_free(&t->input);
 	config_free(t->config);

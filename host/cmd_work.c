@@ -193,7 +193,7 @@ static const struct host_command COMMANDS[] = {
 	{ "show", show, "one Work: its clone, branch and runs, and what was saved" },
 	{ "send", work_send, "a message to a Work's agent" },
 	{ "exec", work_exec, "one command of yours in a Work's workspace, unsandboxed" },
-	{ "attach", work_attach, "its agent's session on this terminal, unsandboxed" },
+	{ "attach", work_attach, "its agent's session on this terminal" },
 	{ "finish", cmd_finish, "save everything into the checkout and remove the workspace" },
 	{ NULL, NULL, NULL },
 };

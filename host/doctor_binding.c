@@ -42,6 +42,8 @@ static bool prepare(struct trial *t)
 	turn.toolbelt = toolbelt_wanted(t->b, t->executor->toolbelt);
 	if (turn.toolbelt)
 		t->belt = toolbelt_request(t->b);
+	if (!strcmp(t->b->kind, "container"))
+		turn.home = NO_DIR;
 	good = t->executor->prepare(t->h, &turn, &t->launch) == 0;
 	turn_input_free(&input);
 	if (!good)
@@ -101,6 +103,9 @@ static bool try(struct trial *t, const char *name)
 		return false;
 	}
 	t->args.clone = true;
+	if (!strcmp(t->b->kind, "container"))
+		t->args.container = t->b->kind;
+	t->args.seed = t->b->config->home_seed;
 	t->args.cwd = strdup(resource->config->checkout);
 	return t->args.cwd && prepare(t) && perform(t);
 }

@@ -27,10 +27,12 @@ struct exec_talk {
 };
 
 struct exec_args {
-	const char *sandbox, *policy_file, *container;
+	const char *sandbox, *policy_file;
+	const char *container, *context; /* its image; the Docker context, or NULL */
+	const char *cpus, *memory, *pids;
+	const char *seed; /* of the home of a clone's container, or NULL */
 	bool unsandboxed, clone;
 	struct words write, read, deny, allow, env, secret;
-	const char *limit; /* the first of --cpus, --memory, --pids that was given */
 	long long timeout_ms;
 	char **command;
 	struct exec_secret *secrets;
@@ -51,8 +53,9 @@ struct exec_args {
 /* The throw-away clone of --clone; all NULL without it. */
 struct exec_clone {
 	json_t *work;
-	char *cwd; /* of the command */
-	bool over; /* its end was seen to */
+	char *cwd;  /* of the command */
+	char *home; /* the Work's, in a container */
+	bool over;  /* its end was seen to */
 };
 /* Also where it fails, the end has to follow.  0, or said why and negative. */
 int exec_clone_begin(struct host *h, struct exec_args *a, struct exec_clone *clone);

@@ -59,6 +59,15 @@ static int after(struct host *h, const char *run, int status, json_t *answer, vo
 	return work_after(h, clone->work, run, status, answer);
 }
 
+static bool make_home(struct host *h, const struct exec_args *a, struct exec_clone *clone)
+{
+	bool busy = false;
+
+	if (a->container)
+		clone->home = work_home(h, clone->work, a->seed, false, &busy);
+	return !a->container || clone->home;
+}
+
 int exec_clone_begin(struct host *h, struct exec_args *a, struct exec_clone *clone)
 {
 	const char *workspace;
@@ -83,7 +92,7 @@ int exec_clone_begin(struct host *h, struct exec_args *a, struct exec_clone *clo
 		a->after_userdata = clone;
 	}
 	free(checkout);
-	return clone->cwd ? 0 : OC_EREFUSED;
+	return clone->cwd && make_home(h, a, clone) ? 0 : OC_EREFUSED;
 }
 
 void exec_clone_end(struct host *h, struct exec_clone *clone)
@@ -93,4 +102,5 @@ void exec_clone_end(struct host *h, struct exec_clone *clone)
 		json_decref(work_end(h, host_string(clone->work, "id"), true));
 	json_decref(clone->work);
 	free(clone->cwd);
+	free(clone->home);
 }

@@ -63,6 +63,82 @@ static bool add_paths(struct host *h, json_t *list, const struct exec_args *a, c
 	return true;
 }
 
+static bool add_hosts(struct host *h, json_t *hosts, const struct exec_args *a)
+{
+	for (size_t i = 0; i < a->allow.n; i++)
+		if (json_array_append_new(hosts, json_string(a->allow.v[i])) < 0) {
+			struct refusal r = { "sandbox_config", "--allow", "the host is not UTF-8",
+				             "write the host in its xn-- form" };
+
+			host_refuse(h, "not run", &r);
+			return false;
+		}
+	return true;
+}
+
+/* A number as JSON has it; what is none stays text, for the library to refuse by its field. */
+static json_t *number(const char *text)
+{
+	json_t *value = json_loads(text, JSON_DECODE_ANY, NULL);
+
+	if (json_is_number(value))
+		return value;
+	json_decref(value);
+	return json_string(text);
+}
+
+static json_t *limits(const struct exec_args *a)
+{
+	json_t *out = json_object();
+
+	if (a->cpus)
+		json_object_set_new(out, "cpus", number(a->cpus));
+	if (a->memory)
+		json_object_set_new(out, "memory", json_string(a->memory));
+	if (a->pids)
+		json_object_set_new(out, "pids", number(a->pids));
+	return out;
+}
+
+static int container_of_flags(struct host *h, struct exec_args *a)
+{
+	json_t *write = json_array(), *read = json_array(), *hosts = json_array();
+	json_t *policy = json_pack("{s:s, s:o, s:o, s:{s:o}, s:o, s:{s:s}}", "image", a->container, "write", write,
+	                           "read", read, "network", "allow", hosts, "limits", limits(a), "provider", "context",
+	                           a->context ? a->context : "default");
+	bool good = policy && !json_array_append_new(write, json_string("{workspace}")) &&
+	            add_paths(h, write, a, "--write", &a->write) && add_paths(h, read, a, "--read", &a->read) &&
+	            add_hosts(h, hosts, a);
+
+	/* As it was typed: more digits would be more than a double has. */
+	a->policy = good ? json_dumps(policy, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
+	json_decref(policy);
+	return a->policy ? 0 : OC_EREFUSED;
+}
+
+/* What a container is asked for by name has to be what its policy says. */
+static int check_container(struct host *h, const struct exec_args *a)
+{
+	struct refusal r = { "sandbox_config", a->policy_file, "the policy's image is another than that of --container",
+		             "name the image of the policy" };
+	oc_policy *policy = NULL;
+	oc_error *err = NULL;
+	int rc = oc_policy_parse("container", a->policy, strlen(a->policy), &policy, &err);
+	json_t *normal = rc < 0 ? NULL : json_loads(oc_policy_json(policy), 0, NULL);
+	const char *image = host_string(normal, "image");
+
+	if (rc < 0) {
+		host_report(h, "not run", err);
+	} else if (!image || strcmp(image, a->container) != 0) {
+		host_refuse(h, "not run", &r);
+		rc = OC_EREFUSED;
+	}
+	json_decref(normal);
+	oc_policy_free(policy);
+	oc_error_free(err);
+	return rc;
+}
+
 static int policy_of_flags(struct host *h, struct exec_args *a)
 {
 	json_t *write = json_array(), *allow = json_array(), *deny = json_array(), *hosts = json_array();
@@ -70,16 +146,8 @@ static int policy_of_flags(struct host *h, struct exec_args *a)
 	                           "network", "allow", hosts);
 	bool good = policy && !json_array_append_new(write, json_string("{workspace}")) &&
 	            add_paths(h, write, a, "--write", &a->write) && add_paths(h, allow, a, "--read", &a->read) &&
-	            add_paths(h, deny, a, "--deny", &a->deny);
+	            add_paths(h, deny, a, "--deny", &a->deny) && add_hosts(h, hosts, a);
 
-	for (size_t i = 0; good && i < a->allow.n; i++)
-		if (json_array_append_new(hosts, json_string(a->allow.v[i])) < 0) {
-			struct refusal r = { "sandbox_config", "--allow", "the host is not UTF-8",
-				             "write the host in its xn-- form" };
-
-			host_refuse(h, "not run", &r);
-			good = false;
-		}
 	a->policy = good ? json_dumps(policy, JSON_COMPACT) : NULL;
 	json_decref(policy);
 	return a->policy ? 0 : OC_EREFUSED;
@@ -88,9 +156,14 @@ static int policy_of_flags(struct host *h, struct exec_args *a)
 int exec_policy(struct host *h, struct exec_args *a)
 {
 	const char *why = NULL;
+	int rc;
 
-	if (!a->policy_file)
+	if (!a->policy_file && !a->container)
 		return policy_of_flags(h, a);
+	if (!a->policy_file) {
+		rc = container_of_flags(h, a);
+		return rc < 0 ? rc : check_container(h, a);
+	}
 	a->policy = host_read_file(a->policy_file, POLICY_MAX, &why);
 	if (!a->policy) {
 		struct refusal r = { "sandbox_config", a->policy_file, why,
@@ -99,7 +172,7 @@ int exec_policy(struct host *h, struct exec_args *a)
 		host_refuse(h, "not run: the policy can't be read", &r);
 		return OC_EREFUSED;
 	}
-	return 0;
+	return a->container ? check_container(h, a) : 0;
 }
 
 /* Is this name writable for the run?  1, 0 or negative; what can't be told counts as writable. */

@@ -77,7 +77,7 @@ void host_provider_dirs(const char *dirs[2])
 oc_broker_options host_broker_options(const char *provider)
 {
 	/* What a provider needs to find the tools it drives; it gets nothing else of the environment. */
-	static const char *const pass[] = { "PATH", "HOME", "OPEN_CONDUIT_SRT", NULL };
+	static const char *const pass[] = { "PATH", "HOME", "OPEN_CONDUIT_SRT", "OPEN_CONDUIT_GATEWAY_IMAGE", NULL };
 	oc_broker_options o = OC_BROKER_OPTIONS_INIT;
 	const char *dirs[2];
 

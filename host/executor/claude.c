@@ -42,6 +42,12 @@ static int refuse(struct host *h, const struct refusal *r)
 	return OC_EREFUSED;
 }
 
+/* In a container it is the image's: found there, and nothing of this machine's. */
+static char *program_of(const struct executor_turn *turn)
+{
+	return turn->home ? strdup(PROGRAM) : find_program();
+}
+
 static int no_program(struct host *h)
 {
 	return refuse(h, &(struct refusal){ "sandbox_unavailable", PROGRAM, "there is no claude in PATH",
@@ -94,13 +100,21 @@ static void by_default(const struct executor_turn *turn, struct executor_launch 
 		texts_add(&out->env, "%s=%s", name, value);
 }
 
+/* Where only what is listed can be reached. */
+static void quiet(const struct executor_turn *turn, struct executor_launch *out)
+{
+	by_default(turn, out, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
+	if (turn->home)
+		texts_add(&out->env, "CLAUDE_CONFIG_DIR=%s", turn->home);
+}
+
 static void environment(const struct executor_turn *turn, struct executor_launch *out)
 {
 	/* Its own default is /tmp, where all runs of a user meet, and where one that is confined may not write. */
 	texts_add(&out->env, "TMPDIR=%s/tmp", turn->run_dir);
 	texts_add(&out->env, "CLAUDE_CODE_TMPDIR=%s/tmp", turn->run_dir);
 	texts_add(&out->env, AGENT_SESSION "=%s", turn->session);
-	by_default(turn, out, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
+	quiet(turn, out);
 	by_default(turn, out, "CLAUDE_CODE_MAX_RETRIES", RETRIES);
 }
 
@@ -125,8 +139,8 @@ static void arguments(const struct executor_turn *turn, const char *program, str
 
 static int prepare(struct host *h, const struct executor_turn *turn, struct executor_launch *out)
 {
-	const char *dir = executor_variable(turn->binding, "CLAUDE_CONFIG_DIR");
-	char *program = find_program();
+	const char *dir = executor_config_dir(turn);
+	char *program = program_of(turn);
 	int rc = program ? 0 : no_program(h);
 
 	if (rc == 0)
@@ -136,9 +150,10 @@ static int prepare(struct host *h, const struct executor_turn *turn, struct exec
 	if (rc == 0) {
 		arguments(turn, program, out);
 		environment(turn, out);
-		texts_add(&out->read, "%s", program);
+		if (!turn->home)
+			texts_add(&out->read, "%s", program);
 		/* Read-only it would run, and keep no transcript: the next turn could not go on. */
-		if (dir)
+		if (dir && !turn->home)
 			texts_add(&out->write, "%s", dir);
 		texts_add(&out->files, "%s", AGENT_PROMPT);
 		texts_add(&out->files, "%s", turn->prompt);
@@ -151,29 +166,51 @@ static int prepare(struct host *h, const struct executor_turn *turn, struct exec
 static int attach(struct host *h, const struct executor_turn *turn, struct executor_launch *out)
 {
 	static const char *const always[] = { "--setting-sources", "user", "--strict-mcp-config", "--resume" };
-	char *program = find_program();
+	char *program = program_of(turn);
+	int rc = program ? 0 : no_program(h);
 
-	if (!program)
-		return no_program(h);
-	texts_add(&out->argv, "%s", program);
-	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
-		texts_add(&out->argv, "%s", always[i]);
-	texts_add(&out->argv, "%s", turn->session);
-	executor_of_work(turn, out);
+	if (rc == 0 && turn->home)
+		rc = need_api(h, turn, out);
+	if (rc == 0) {
+		texts_add(&out->argv, "%s", program);
+		/* What it may do is the container's to say; it asks its user whether that is meant. */
+		if (turn->home)
+			texts_add(&out->argv, "--permission-mode=bypassPermissions");
+		for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
+			texts_add(&out->argv, "%s", always[i]);
+		texts_add(&out->argv, "%s", turn->session);
+		executor_of_work(turn, out);
+	}
+	if (rc == 0 && turn->home)
+		quiet(turn, out);
 	free(program);
-	return 0;
+	return rc;
 }
 
-/* projects/<directory, each / a ->/<id>.jsonl: a file, and not an empty one.  What an agent made of its own directory is
- * only looked at by name. */
-static bool has_session(const struct executor_turn *turn, const char *id)
+/* Its first questions to a person would be about colours; those that matter it asks anyhow.  What a seed or an agent left
+ * there stays. */
+static void settle(const char *home)
 {
-	const char *dir = executor_variable(turn->binding, "CLAUDE_CONFIG_DIR"), *own = getenv("CLAUDE_CONFIG_DIR");
+	static const char text[] = "{\"hasCompletedOnboarding\":true}\n";
+	int dir = open(home, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = dir < 0 ? -1 : openat(dir, ".claude.json", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	/* Without it there are a few questions more. */
+	if (fd >= 0 && write(fd, text, sizeof(text) - 1) < 0)
+		unlinkat(dir, ".claude.json", 0);
+	if (fd >= 0)
+		close(fd);
+	if (dir >= 0)
+		close(dir);
+}
+
+/* The directory of sessions; in a home that an agent made, no link of its. */
+static DIR *open_projects(const struct executor_turn *turn)
+{
+	const char *dir = executor_config_dir(turn), *own = getenv("CLAUDE_CONFIG_DIR");
 	char path[PATH_MAX];
-	struct dirent *entry;
-	bool found = false;
-	unsigned n = 0;
 	DIR *list;
+	int fd;
 
 	if (!dir && own && *own)
 		dir = own;
@@ -181,15 +218,35 @@ static bool has_session(const struct executor_turn *turn, const char *id)
 		snprintf(path, sizeof(path), "%s/projects", dir);
 	else
 		snprintf(path, sizeof(path), "%s/.claude/projects", getenv("HOME") ? getenv("HOME") : "");
-	list = opendir(path);
-	while (list && !found && n++ < PROJECT_MAX && (entry = readdir(list))) {
-		char name[NAME_MAX + 64];
-		struct stat st;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (turn->home ? O_NOFOLLOW : 0));
+	list = fd < 0 ? NULL : fdopendir(fd);
+	if (!list && fd >= 0)
+		close(fd);
+	return list;
+}
 
-		snprintf(name, sizeof(name), "%s/%s.jsonl", entry->d_name, id);
-		found = entry->d_name[0] != '.' && fstatat(dirfd(list), name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		        S_ISREG(st.st_mode) && st.st_size > 0;
-	}
+static bool is_session(int dir, const char *project, const char *id)
+{
+	char name[NAME_MAX + 64];
+	struct stat st;
+
+	if (*project == '.' || fstatat(dir, project, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
+		return false;
+	snprintf(name, sizeof(name), "%s/%s.jsonl", project, id);
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
+}
+
+/* projects/<directory, each / a ->/<id>.jsonl: a file, and not an empty one.  What an agent made of its own directory is
+ * only looked at by name. */
+static bool has_session(const struct executor_turn *turn, const char *id)
+{
+	DIR *list = open_projects(turn);
+	struct dirent *entry;
+	bool found = false;
+	unsigned n = 0;
+
+	while (list && !found && n++ < PROJECT_MAX && (entry = readdir(list)))
+		found = is_session(dirfd(list), entry->d_name, id);
 	if (list)
 		closedir(list);
 	return found;
@@ -202,6 +259,7 @@ const struct executor executor_claude = {
 	.resume = true,
 	.prepare = prepare,
 	.attach = attach,
+	.settle = settle,
 	.has_session = has_session,
 	.talk = &claude_talk,
 };

@@ -84,6 +84,11 @@ const char *executor_variable(const struct config_binding *b, const char *name)
 	return NULL;
 }
 
+const char *executor_config_dir(const struct executor_turn *turn)
+{
+	return turn->home ? turn->home : executor_variable(turn->binding, "CLAUDE_CONFIG_DIR");
+}
+
 const struct executor *executor_find(struct host *h, const struct config_binding *b)
 {
 	static const struct config_requires nothing;
@@ -160,10 +165,20 @@ static int put_member(struct host *h, const struct executor_turn *turn, struct e
 	return rc;
 }
 
+/* git gc would write into .git/info, which is read-only, and say so each time. */
+static void git_in_container(struct texts *env)
+{
+	texts_add(env, "GIT_CONFIG_COUNT=1");
+	texts_add(env, "GIT_CONFIG_KEY_0=repack.updateServerInfo");
+	texts_add(env, "GIT_CONFIG_VALUE_0=false");
+}
+
 void executor_of_work(const struct executor_turn *turn, struct executor_launch *out)
 {
 	const struct config_pairs *env = &turn->binding->config->env;
 
+	if (turn->home && !executor_variable(turn->binding, "GIT_CONFIG_COUNT"))
+		git_in_container(&out->env);
 	texts_add(&out->env, "OPEN_CONDUIT_WORK=%s", turn->work);
 	texts_add(&out->env, "OPEN_CONDUIT_BRANCH=%s", turn->branch);
 	for (size_t i = 0; i < env->n; i++)

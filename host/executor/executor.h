@@ -27,6 +27,7 @@ struct executor_turn {
 	const struct turn_input *input;
 	const char *run_dir; /* {run} of the run that is made of this turn */
 	const char *work, *branch;
+	const char *home; /* the Work's own, in a container; or NULL */
 
 	/* Of an executor that talks: */
 	const char *prompt;  /* the first line of its input */
@@ -49,6 +50,8 @@ struct executor {
 	/* The agent on the operator's own terminal, in turn->session: argv and env; turn->input and run_dir are NULL.  0, or
 	 * said why and negative.  NULL: it has none. */
 	int (*attach)(struct host *h, const struct executor_turn *turn, struct executor_launch *out);
+	/* A home of its own was made, or is there: what its program wants to find in one.  NULL: nothing. */
+	void (*settle)(const char *home);
 
 	/* One that speaks with its host: how (talk.h), and whether it still has a session.  NULL: its input is the
 	 * operator's, its output is shown as it comes, and it has no sessions. */
@@ -60,6 +63,8 @@ extern const struct executor executor_shell, executor_claude;
 const struct executor *executor_named(const char *name); /* or NULL */
 /* What the binding sets a variable to, or NULL. */
 const char *executor_variable(const struct config_binding *binding, const char *name);
+/* The config directory of the turn's claude, where it has one of its own; or NULL. */
+const char *executor_config_dir(const struct executor_turn *turn);
 
 /* The binding's executor, if it can do what the binding requires; NULL after saying why not. */
 const struct executor *executor_find(struct host *h, const struct config_binding *binding);

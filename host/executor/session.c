@@ -79,11 +79,10 @@ int session_choose(struct host *h, const struct executor *executor, const struct
 
 	*out = (struct session){ 0 };
 	if (run) {
-		out->resume =
-		        id && strlen(id) < sizeof(out->id) &&
-		        same_dir(agent_config_dir_of(run), executor_variable(turn->binding, "CLAUDE_CONFIG_DIR")) &&
-		        executor->has_session(turn, id) &&
-		        !json_is_true(json_object_get(agent_noted(run), "no_session"));
+		out->resume = id && strlen(id) < sizeof(out->id) &&
+		              same_dir(agent_config_dir_of(run), executor_config_dir(turn)) &&
+		              executor->has_session(turn, id) &&
+		              !json_is_true(json_object_get(agent_noted(run), "no_session"));
 		tell_last(h, run, out->resume);
 		if (out->resume) {
 			snprintf(out->id, sizeof(out->id), "%s", id);

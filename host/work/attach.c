@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* work attach: the Work's own agent, with a person in front of it.  Nothing confines it, so it is only for Works that nothing
- * confined before: what a confined agent wrote must not become what an agent of this machine reads.  For the rest it is a
- * run like any other (plan, pin, guard, the Work's lock, its commits saved), of the kind "attach". */
+/* work attach: the Work's own agent, with a person in front of it.  For a Work that ran in containers that is one more, by the
+ * policy that is recorded of the last; for one that nothing confined it is on this machine; no other may have it: what a
+ * confined agent wrote must not become what an agent of this machine reads.  For the rest it is a run like any other (plan,
+ * pin, guard, the Work's lock, its commits saved), on this machine of the kind "attach". */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,10 +24,14 @@ static const struct opt OPTIONS[] = {
 static const struct opt_command COMMAND = {
 	.name = "work attach",
 	.args = "KEY",
-	.about = "Open the session of a Work's agent on this terminal.  Nothing confines it.",
-	.more = "Refused for a Work that ran in a process sandbox: on this machine the agent would load the hooks and "
-	        "servers\n"
-	        "that were written into the workspace.  Keys go to the agent, ^C and ^Z too; leave it as it is left.  "
+	.about = "Open the session of a Work's agent on this terminal.",
+	.more = "For a Work that ran in a container it is one of its own, with the same image, mounts and hosts; else "
+	        "nothing\n"
+	        "confines it.  Refused for a Work that ran in a process sandbox: on this machine the agent would load "
+	        "the "
+	        "hooks\n"
+	        "and servers that were written into the workspace.  Keys go to the agent, ^C and ^Z too; leave it as "
+	        "it is left.  "
 	        "Its "
 	        "commits\n"
 	        "are saved as those of any run.\n\n"
@@ -42,6 +47,9 @@ struct attach {
 	const struct executor *executor;
 	struct executor_launch launch;
 	struct session session;
+	const char *boxed; /* the newest of its runs that was in a container; or NULL */
+	json_t *plan;      /* of that run */
+	char *home;        /* the Work's, in a container */
 	bool no_wait;
 };
 
@@ -63,14 +71,18 @@ static bool with_own(struct attach *a, const char *reason, const char *message, 
 }
 
 /* By what is recorded of its runs, never by today's config.  The library holds to it too, once the Work's lock is ours. */
-static bool unconfined(struct attach *a)
+static bool may_attach(struct attach *a)
 {
 	const json_t *runs = json_object_get(a->work, "runs"), *run;
 	size_t i;
 
 	json_array_foreach(runs, i, run)
 	{
-		if (!work_plain(host_string(run, "kind")))
+		const char *kind = host_string(run, "kind");
+
+		if (kind && !strcmp(kind, "container"))
+			a->boxed = a->boxed ? a->boxed : host_string(run, "id");
+		else if (!work_plain(kind))
 			return with_own(
 			        a, "attach_sandboxed",
 			        "this Work ran in a process sandbox: on this machine an agent would load the hooks "
@@ -79,6 +91,28 @@ static bool unconfined(struct attach *a)
 			        "COMMAND");
 	}
 	return true;
+}
+
+/* What it ran under: that is what its agent is opened under. */
+static bool find_plan(struct attach *a)
+{
+	oc_error *err = NULL;
+	char *text = NULL;
+	json_t *run;
+
+	if (!a->boxed)
+		return true;
+	if (oc_store_run(a->h->store, a->boxed, &text, &err) < 0) {
+		host_report(a->h, WHAT, err);
+		oc_error_free(err);
+		return false;
+	}
+	run = host_parse(a->h, "the record of its last run", text);
+	a->plan = json_incref(json_object_get(run, "plan"));
+	json_decref(run);
+	return json_is_object(a->plan) ||
+	       refuse(a, NULL, "its run in a container was never planned, so there is no session",
+	              "open-conduit runs list");
 }
 
 static bool find_executor(struct attach *a)
@@ -93,7 +127,7 @@ static bool find_executor(struct attach *a)
 	    !(a->binding = binding_find(a->h, WHAT, a->config, name, NULL)) ||
 	    !(a->executor = executor_find(a->h, a->binding)))
 		return false;
-	if (strcmp(a->binding->kind, "none") != 0)
+	if (!a->boxed && strcmp(a->binding->kind, "none") != 0)
 		return with_own(
 		        a, "attach_sandboxed",
 		        "its binding confines its agent by now: what configures it is where confined agents write",
@@ -109,7 +143,13 @@ static bool prepare(struct attach *a)
 		                      .work = host_string(a->work, "key"),
 		                      .branch = host_string(a->work, "branch") };
 	char fix[600];
+	bool busy;
 
+	if (a->boxed)
+		a->home = work_home(a->h, a->work, a->binding->config->home_seed, false, &busy);
+	if (a->boxed && !a->home)
+		return false;
+	turn.home = a->home;
 	if (session_choose(a->h, a->executor, &turn, a->work, &a->session) < 0)
 		return false;
 	snprintf(fix, sizeof(fix), "open-conduit run %.300s --work %.250s", a->binding->full,
@@ -121,14 +161,32 @@ static bool prepare(struct attach *a)
 	return a->executor->attach(a->h, &turn, &a->launch) == 0;
 }
 
+static int make_broker(struct attach *a, oc_broker **broker)
+{
+	oc_error *err = NULL;
+	int rc;
+
+	if (a->boxed)
+		return binding_container_broker(a->h, WHAT, a->config,
+		                                host_string(json_object_get(a->plan, "provider"), "name"), broker);
+	rc = oc_unsandboxed_broker_new(a->h->store, NULL, broker, &err);
+	if (rc < 0)
+		host_report(a->h, WHAT, err);
+	oc_error_free(err);
+	return rc;
+}
+
 static int perform(struct attach *a)
 {
 	struct terminal terminal = { 0 };
 	struct exec_args args = { .terminal = &terminal };
 	oc_request request = OC_REQUEST_INIT;
+	oc_broker *broker = NULL;
 	struct texts specs = { 0 };
 	int status = EXIT_NOT_RUN;
 
+	request.policy = host_string(json_object_get(a->plan, "policy"), "text");
+	request.need_hosts = texts_list(&a->launch.hosts);
 	request.binding = a->binding->full;
 	request.argv = texts_list(&a->launch.argv);
 	request.env = texts_list(&a->launch.env);
@@ -136,10 +194,11 @@ static int perform(struct attach *a)
 	terminal_size(&request.rows, &request.cols);
 	if (!binding_secrets(a->binding, &args, &specs) || a->launch.argv.failed || a->launch.env.failed) {
 		out_put(&a->h->err, "open-conduit: out of memory\n");
-	} else if (exec_secrets(a->h, &args) == 0) {
+	} else if (exec_secrets(a->h, &args) == 0 && make_broker(a, &broker) == 0) {
 		request.secrets = args.secret.v;
-		status = work_perform(a->h, &a->work, &request, &args, !a->no_wait);
+		status = work_perform(a->h, broker, &a->work, &request, &args, !a->no_wait);
 	}
+	oc_broker_free(broker);
 	exec_secrets_free(&args);
 	free(args.secret.v);
 	texts_free(&specs);
@@ -159,9 +218,12 @@ static int attach(struct attach *a, const char *name)
 	state = host_string(a->work, "state");
 	if (a->work && state && !strcmp(state, "finished"))
 		refuse(a, NULL, "this Work is finished: its workspace is gone", "open-conduit work list");
-	else if (a->work && unconfined(a) && find_executor(a) && terminal_check(a->h, WHAT) == 0 && prepare(a))
+	else if (a->work && may_attach(a) && find_plan(a) && find_executor(a) && terminal_check(a->h, WHAT) == 0 &&
+	         prepare(a))
 		status = perform(a);
 	executor_launch_free(&a->launch);
+	json_decref(a->plan);
+	free(a->home);
 	config_free(a->config);
 	json_decref(a->work);
 	return status;

@@ -56,11 +56,20 @@ static int perform(struct host *h, json_t **work, char **command, bool wait, boo
 	oc_request request = OC_REQUEST_INIT;
 	struct terminal terminal = { 0 };
 	struct exec_args a = { .terminal = on_terminal ? &terminal : NULL };
+	oc_broker *broker = NULL;
+	oc_error *err = NULL;
+	int status = EXIT_NOT_RUN;
 
 	request.argv = (const char *const *)command;
 	if (on_terminal)
 		terminal_size(&request.rows, &request.cols);
-	return work_perform(h, work, &request, &a, wait);
+	if (oc_unsandboxed_broker_new(h->store, NULL, &broker, &err) < 0)
+		host_report(h, "not run", err);
+	else
+		status = work_perform(h, broker, work, &request, &a, wait);
+	oc_error_free(err);
+	oc_broker_free(broker);
+	return status;
 }
 
 static int run(struct host *h, char **args, bool wait, bool on_terminal)

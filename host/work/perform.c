@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the operator runs in a Work.  It goes the way of every run (plan, pin, guard, the Work's lock), and the record says
- * that nothing confined it. */
+/* What the operator runs in a Work.  It goes the way of every run: plan, pin, guard, the Work's lock. */
 #include <string.h>
 
 #include "exec.h"
@@ -16,17 +15,10 @@ static int after(struct host *h, const char *run, int status, json_t *answer, vo
 	return work_after(h, userdata, run, status, answer);
 }
 
-int work_perform(struct host *h, json_t **work, oc_request *request, struct exec_args *a, bool wait)
+int work_perform(struct host *h, oc_broker *broker, json_t **work, oc_request *request, struct exec_args *a, bool wait)
 {
-	oc_broker *broker = NULL;
-	oc_error *err = NULL;
 	int status = EXEC_BUSY;
 
-	if (oc_unsandboxed_broker_new(h->store, NULL, &broker, &err) < 0) {
-		host_report(h, "not run", err);
-		oc_error_free(err);
-		return EXIT_NOT_RUN;
-	}
 	a->retry_busy = wait;
 	a->after = after;
 	while (status == EXEC_BUSY) {
@@ -43,6 +35,5 @@ int work_perform(struct host *h, json_t **work, oc_request *request, struct exec
 		request->workspace = host_string(made, "workspace");
 		status = exec_run(h, broker, request, a);
 	}
-	oc_broker_free(broker);
 	return status;
 }

@@ -13,6 +13,9 @@ json_t *work_step(struct host *h, enum work_step step, const char *id, long long
 /* Make the Work ready for a run: its clone made, what an earlier run left saved.  Waits for a busy one, and says so, if
  * `wait`.  The Work (new), or NULL after saying why. */
 json_t *work_ready(struct host *h, const char *id, bool wait);
+/* The home that the Work's runs in containers share, made if it isn't there (seed: what it starts with, or NULL): new.  NULL with
+ * *busy: a run or another process has the Work, and `wait`; else after saying why. */
+char *work_home(struct host *h, const json_t *work, const char *seed, bool wait, bool *busy);
 /* After a run: its commits are saved.  What its record says of that (new), or NULL after saying why. */
 json_t *work_save_run(struct host *h, const char *id, const char *run);
 /* The final save, and with `remove` the Work is removed if nothing was lost.  What the save said (new), or NULL after
@@ -36,9 +39,9 @@ void work_show(struct host *h, const json_t *work);
 void work_table(struct host *h, const json_t *works);
 
 struct exec_args;
-/* A run of the operator's own in the Work (taken into *work anew), which nothing confines; its commits are saved.  Request
- * and args are completed: the Work, its workspace, what follows.  Waits for a busy Work if `wait`.  The exit status. */
-int work_perform(struct host *h, json_t **work, oc_request *request, struct exec_args *args, bool wait);
+/* A run of the operator's own in the Work (taken into *work anew) by this broker; its commits are saved.  Request and args are completed: the Work, its workspace, what follows.  Waits for a busy Work if `wait`.  The exit status. */
+int work_perform(struct host *h, oc_broker *broker, json_t **work, oc_request *request, struct exec_args *args,
+                 bool wait);
 
 int work_exec(struct host *h, int argc, char **argv);
 int work_send(struct host *h, int argc, char **argv);

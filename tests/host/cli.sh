@@ -104,7 +104,7 @@ says 'exec: not executable' 126 'not executable' plain ./file
 says 'exec: limits are refused' 125 'sandbox_config' open-conduit exec --memory 1g -- true
 says 'exec: a clone of no repository is refused' 125 'sandbox_workspace' open-conduit exec --clone -- true
 says 'run: without a config' 125 'config' open-conduit run a/b
-says 'exec: a container is refused' 125 'sandbox_unavailable' open-conduit exec --container x -- true
+says 'exec: an image by its name alone is refused' 125 'sandbox_config' open-conduit exec --container x -- true
 says 'exec: an unknown sandbox' 125 'fix' open-conduit exec --sandbox nosuch -- true
 if gives 3 plain sh -c 'echo one; echo two >&2; exit 3' && [ "$out" = one ] && [ "$err" = two ]; then ok 'exec: streams apart'; else not_ok 'exec: streams apart'; fi
 head -c 3000000 /dev/urandom >"$work/bytes"
