@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "doctor_binding.h"
+#include "doctor_checks.h"
 #include "secret/secret.h"
 
 enum { O_BINDING, O_JSON, O_VERBOSE };
@@ -18,72 +17,20 @@ static const struct opt OPTIONS[] = {
 
 static const struct opt_command COMMAND = {
 	.name = "doctor",
-	.about = "Try what a process sandbox needs, by doing it, and the keyring where a binding selects a secret of "
-	         "it; "
-	         "say how to mend what is missing.",
+	.about = "Try what a process sandbox needs, and each container that a binding uses, by doing it, and the "
+	         "keyring "
+	         "where a binding selects a secret of it; say how to mend what is missing.",
 	.more = "exit status: 0 all is well; 1 a check fails, so that runs are refused; 2 usage.\n",
 	.opts = OPTIONS,
 };
 
 struct doctor {
 	struct host *h;
-	json_t *checks, *error;
-	json_t *keyring; /* NULL: no binding wants it */
-	json_t *binding; /* NULL: none was asked for */
-	bool done;
+	json_t *sandboxes; /* as doctor_checks() gives them */
+	json_t *keyring;   /* NULL: no binding wants it */
+	json_t *binding;   /* NULL: none was asked for */
+	bool config_bad;
 };
-
-static void checked(const char *text, const oc_error *err, void *userdata)
-{
-	struct doctor *d = userdata;
-
-	if (err)
-		d->error = host_error_json(err);
-	else
-		d->checks = json_loads(text, JSON_ALLOW_NUL, NULL);
-	d->done = true;
-}
-
-static void wait_for(struct doctor *d)
-{
-	oc_error *err = NULL;
-
-	while (!d->done && oc_context_wait(d->h->ctx, -1, &err) >= 0)
-		;
-	if (!d->done)
-		d->error = host_error_json(err);
-	oc_error_free(err);
-}
-
-static void say_checking(struct host *h, bool on)
-{
-	const char *term = getenv("TERM");
-
-	if (!h->err.tty || !term || !strcmp(term, "dumb"))
-		return;
-	out_put(&h->err, on ? "open-conduit: checking srt …" : "\r\033[K");
-	out_flush(&h->err);
-}
-
-static void check_srt(struct doctor *d)
-{
-	oc_broker_options o = host_broker_options("srt");
-	oc_broker *broker = NULL;
-	oc_error *err = NULL;
-	int rc = oc_sandbox_broker_new(d->h->store, &o, &broker, &err);
-
-	if (rc >= 0)
-		rc = oc_broker_check(broker, checked, d, &err);
-	if (rc >= 0) {
-		say_checking(d->h, true);
-		wait_for(d);
-		say_checking(d->h, false);
-	} else {
-		d->error = host_error_json(err);
-	}
-	oc_error_free(err);
-	oc_broker_free(broker);
-}
 
 static void label(struct out *o, const char *name, const char *text)
 {
@@ -180,24 +127,118 @@ static void print_binding(struct doctor *d)
 		                      : "a run with its policy, secrets and clone: what is wrong is said above");
 }
 
+static const char *version_of(const json_t *one)
+{
+	const json_t *identity = json_object_get(json_object_get(one, "provider"), "identity");
+	const char *version = host_string(identity, host_string(one, "name"));
+
+	return version ? version : host_string(identity, "version");
+}
+
+static void print_title(struct host *h, const json_t *one)
+{
+	const char *kind = host_string(one, "kind"), *version = version_of(one);
+	const json_t *name;
+	size_t i;
+
+	out_styled(&h->out, STYLE_BOLD, strcmp(kind, "sandbox") ? kind : "process sandbox");
+	out_styled(&h->out, STYLE_BOLD, ": ");
+	out_styled(&h->out, STYLE_BOLD, host_string(one, "name"));
+	out_printf(&h->out, "%s%s\n", version ? " " : "", version ? version : "");
+	if (host_string(one, "image"))
+		out_printf(&h->out, "  context %s, image %s\n", host_string(one, "context"), host_string(one, "image"));
+	json_array_foreach(json_object_get(one, "bindings"), i, name)
+	        out_printf(&h->out, "%s%s", i ? ", " : "  of ", json_string_value(name));
+	if (i)
+		out_put(&h->out, "\n");
+}
+
+static void print_checks(struct host *h, const json_t *one)
+{
+	const json_t *list = json_object_get(one, "checks"), *error = json_object_get(one, "error"), *check;
+	size_t i;
+
+	print_title(h, one);
+	json_array_foreach(list, i, check) print_check(h, check);
+	if (json_is_object(error))
+		print_error(h, error);
+}
+
+/* What comes of it for runs. */
+static void print_verdict(struct host *h, const json_t *one)
+{
+	const json_t *list = json_object_get(one, "checks"), *check;
+	bool container = strcmp(host_string(one, "kind"), "sandbox") != 0;
+	size_t i, bad = 0;
+
+	json_array_foreach(list, i, check) bad += !json_is_true(json_object_get(check, "ok"));
+	if (container && bad)
+		out_printf(
+		        &h->out,
+		        "%zu of %zu checks fail: no binding that is named above runs in a container until they pass.\n",
+		        bad, json_array_size(list));
+	else if (bad)
+		out_printf(&h->out, "%zu of %zu checks fail: nothing runs in a process sandbox until they pass.\n", bad,
+		           json_array_size(list));
+	else
+		out_printf(&h->out, "%s can't be used: nothing runs in it until this is mended.\n",
+		           container ? "The container" : "The sandbox");
+}
+
+/* Those of a kind, or NULL: all.  False where one can't be used, or where there is none of that kind. */
+static bool sandboxes_good(const struct doctor *d, const char *kind)
+{
+	const json_t *one;
+	bool good = true;
+	size_t i, n = 0;
+
+	json_array_foreach(d->sandboxes, i, one)
+	{
+		if (kind && strcmp(kind, host_string(one, "kind")) != 0)
+			continue;
+		n++;
+		good = good && json_is_true(json_object_get(one, "ok"));
+	}
+	return good && n;
+}
+
+static void print_summary(struct doctor *d)
+{
+	struct host *h = d->h;
+	bool sandbox = sandboxes_good(d, "sandbox"), container = sandboxes_good(d, "container");
+	const char *what = sandbox && container ? "in a process sandbox and in containers"
+	                   : sandbox            ? "in a process sandbox"
+	                                        : "in containers";
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(d->sandboxes, i, one) if (!json_is_true(json_object_get(one, "ok"))) print_verdict(h, one);
+	if (d->config_bad)
+		out_put(&h->out, "The config has errors, so nothing of it runs: open-conduit config check\n");
+	if (!sandbox && !container)
+		return;
+	out_printf(&h->out, "%s %s start%s.\n",
+	           sandboxes_good(d, NULL) && keyring_good(d) ? "All is well: runs" : "Runs", what,
+	           keyring_good(d) ? "" : ", but for those of bindings whose secret can't be read");
+}
+
+static bool all_good(const struct doctor *d)
+{
+	return sandboxes_good(d, NULL) && keyring_good(d) && binding_good(d);
+}
+
 static bool print_text(struct doctor *d, const json_t *runs)
 {
 	struct host *h = d->h;
-	const json_t *list = json_object_get(d->checks, "checks"), *check;
-	const json_t *provider = json_object_get(d->checks, "provider");
-	bool ok = json_is_true(json_object_get(d->checks, "ok"));
-	const char *version = host_string(json_object_get(provider, "identity"), "srt");
-	size_t i, bad = 0;
+	const json_t *one;
+	size_t i;
 
-	out_styled(&h->out, STYLE_BOLD, "process sandbox: srt");
-	out_printf(&h->out, "%s%s\n", version ? " " : "", version ? version : "");
-	json_array_foreach(list, i, check)
+	json_array_foreach(d->sandboxes, i, one)
 	{
-		print_check(h, check);
-		bad += !json_is_true(json_object_get(check, "ok"));
+		if (i)
+			out_put(&h->out, "\n");
+		print_checks(h, one);
 	}
-	if (d->error)
-		print_error(h, d->error);
 	print_keyring(d);
 	print_binding(d);
 	out_put(&h->out, "\n");
@@ -205,42 +246,23 @@ static bool print_text(struct doctor *d, const json_t *runs)
 	out_printf(&h->out, "\n  %s\n", oc_context_state_dir(h->ctx));
 	print_leftovers(h, runs);
 	out_put(&h->out, "\n");
-	if (ok && !keyring_good(d))
-		out_put(&h->out,
-		        "Runs in a process sandbox start, but for those of bindings whose secret can't be read.\n");
-	else if (ok)
-		out_put(&h->out, "All is well: runs in a process sandbox start.\n");
-	else if (bad)
-		out_printf(&h->out, "%zu of %zu checks fail: nothing runs in a process sandbox until they pass.\n", bad,
-		           json_array_size(list));
-	else
-		out_put(&h->out, "The sandbox can't be used: nothing runs in it until this is mended.\n");
-	return ok && keyring_good(d) && binding_good(d);
+	print_summary(d);
+	return all_good(d);
 }
 
 static bool print_json(struct doctor *d, json_t *runs)
 {
-	json_t *answer = host_answer(), *srt = json_object();
-	bool ok = json_is_true(json_object_get(d->checks, "ok")), all = ok && keyring_good(d) && binding_good(d);
+	json_t *answer = host_answer();
 
-	json_object_set_new(srt, "kind", json_string("sandbox"));
-	json_object_set_new(srt, "name", json_string("srt"));
-	json_object_set_new(srt, "ok", json_boolean(ok));
-	json_object_set_new(srt, "provider", json_deep_copy(json_object_get(d->checks, "provider")));
-	json_object_set_new(srt, "checks", json_deep_copy(json_object_get(d->checks, "checks")));
-	if (!json_object_get(srt, "provider"))
-		json_object_set_new(srt, "provider", json_null());
-	if (!json_object_get(srt, "checks"))
-		json_object_set_new(srt, "checks", json_array());
-	json_object_set_new(srt, "error", d->error ? json_incref(d->error) : json_null());
-	json_object_set_new(answer, "ok", json_boolean(all));
+	json_object_set_new(answer, "ok", json_boolean(all_good(d)));
 	json_object_set_new(answer, "state_dir", json_string(oc_context_state_dir(d->h->ctx)));
-	json_object_set_new(answer, "sandboxes", json_pack("[o]", srt));
+	json_object_set(answer, "sandboxes", d->sandboxes);
+	json_object_set_new(answer, "config_good", json_boolean(!d->config_bad));
 	json_object_set_new(answer, "keyring", d->keyring ? json_incref(d->keyring) : json_null());
 	json_object_set_new(answer, "binding", d->binding ? json_incref(d->binding) : json_null());
 	json_object_set_new(answer, "unfinished", runs ? json_incref(runs) : json_array());
 	out_json(&d->h->out, answer);
-	return all;
+	return all_good(d);
 }
 
 int cmd_doctor(struct host *h, int argc, char **argv)
@@ -265,15 +287,14 @@ int cmd_doctor(struct host *h, int argc, char **argv)
 	if (host_open(h) < 0)
 		return EXIT_NO;
 	runs = host_recover(h);
-	check_srt(&d);
+	d.sandboxes = doctor_checks(h, &d.config_bad);
 	d.keyring = secret_doctor();
 	if (binding)
 		d.binding = doctor_binding(h, binding);
 	ok = (h->json ? print_json(&d, runs) : print_text(&d, runs)) && runs;
 	json_decref(runs);
-	json_decref(d.checks);
+	json_decref(d.sandboxes);
 	json_decref(d.keyring);
 	json_decref(d.binding);
-	json_decref(d.error);
 	return ok ? EXIT_GOOD : EXIT_NO;
 }
