@@ -133,8 +133,9 @@ void check_rules(struct reading *r, const char *field, const struct node *normal
 			dead(r, field, &sockets, i, "the name of a socket has at most 107 bytes", "sun_path");
 	for (size_t i = 0; i < mounts.items.n; i++)
 		for (size_t k = 0; k < write.items.n; k++)
-			if (within(item(&mounts, i), item(&write, k))) {
-				dead(r, field, &mounts, i, "it is readable already, by write", item(&write, k));
+			/* Beneath a write it makes a part of that read-only. */
+			if (!strcmp(item(&mounts, i), item(&write, k))) {
+				dead(r, field, &mounts, i, "it is writable already, by write", item(&write, k));
 				break;
 			}
 	for (size_t i = 0; i < write.items.n; i++)

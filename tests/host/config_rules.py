@@ -142,7 +142,7 @@ def rules(h):
         ("dead: a port of a host", add(*POLICY, "network", "allow", "api.anthropic.com:443"), f0 + ".sandbox.config.network.allow[3]", "sandbox_config", "part of"),
         ("dead: a wildcard in a wildcard", add(*POLICY, "network", "allow", "*.a.example.org"), f0 + ".sandbox.config.network.allow[3]", "sandbox_config", "part of"),
         ("dead: a socket whose name is too long", add(*POLICY, "sockets", "/run/" + "x" * 103), f0 + ".sandbox.config.sockets[1]", "sandbox_config", "107"),
-        ("dead: a mount that is writable", put(*BOX, "read", ["{workspace}/docs"]), f1 + ".container.config.read[0]", "sandbox_config", "readable already"),
+        ("dead: a mount that is writable", put(*BOX, "read", ["{workspace}"]), f1 + ".container.config.read[0]", "sandbox_config", "writable already"),
         ("dead: an operation", add(*B, "operations", "github.issue.get"), f0 + ".operations[2]", "sandbox_config", "twice"),
         ("dead: an operation of a toolset", put(*B, "operations", ["@github.author", "github.issue.get"]), f0 + ".operations[1]", "sandbox_config", "adds nothing"),
         # operations and connections
@@ -279,6 +279,11 @@ def warned(h):
     bad = [(name, a) for (name, _, field, words), a in zip(rows, h.batch(texts))
            if not a["ok"] or not any(w[0] == field and words in w[2] for w in a["warnings"])]
     h.check(not bad, "%d warnings, and the config loads" % len(rows), bad[:1])
+    # A part of what is writable may be read-only.
+    doc = copy.deepcopy(base)
+    of(doc, *BOX)["read"] = ["{workspace}/docs"]
+    (a,) = h.batch([json.dumps(doc)])
+    h.check(a["ok"] and not a["warnings"], "control: a part of what is writable may be mounted to be read", a)
     # No warning where nothing is shared, and a deny between two others matters where an allow lies between.
     doc = copy.deepcopy(base)
     doc["scopes"][0]["bindings"][0]["sandbox"]["config"]["read"] = {"deny": ["/srv", "/srv/a/k"], "allow": ["/srv/a"]}
