@@ -307,8 +307,10 @@ static void on_ready(struct oc_guard *g, struct oc_cursor *c)
 	oc_attempt_ready(g);
 }
 
-static const char *failed_fix(const struct oc_guard *g, const char *stage)
+static const char *failed_fix(const struct oc_guard *g, const char *stage, int errnum)
 {
+	if (g->session.go && errnum == ENOENT)
+		return "name a program that is there: in a container those of its image";
 	if (g->session.go)
 		return "start it through its interpreter: open-conduit exec -- /bin/sh COMMAND";
 	/* Namespaces of the guest's own are needed for that one member alone. */
@@ -331,9 +333,10 @@ static void on_failed(struct oc_guard *g, struct oc_cursor *c)
 		return protocol(g, "a failure that is none");
 	oc_buf_init(&stage, TEXT_MAX * 8);
 	(void)oc_text_escape(&stage, raw, strlen(raw), false);
-	oc_refuse(&err, "sandbox_unavailable", g->session.go ? "command" : "guest", failed_fix(g, raw), "%s: %s%s%s",
-	          g->session.go ? "The command could not be started" : "The guest could not set up the sandbox",
-	          stage.data ? stage.data : "", errnum ? ": " : "", errnum ? strerror((int)errnum) : "");
+	oc_error_makef(&err, OC_EREFUSED, (int)errnum, "sandbox_unavailable", g->session.go ? "command" : "guest",
+	               failed_fix(g, raw, (int)errnum), "%s: %s",
+	               g->session.go ? "The command could not be started" : "The guest could not set up the sandbox",
+	               stage.data ? stage.data : "");
 	oc_buf_free(&stage);
 	oc_attempt_refused(g, err);
 }
