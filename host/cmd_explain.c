@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "binding.h"
-#include "config_granted.h"
+#include "stand_in.h"
 #include "work/work.h"
 
 enum { O_POLICY, O_WORK, O_READ, O_WRITE, O_HOST, O_SOCKET, O_JSON };
@@ -209,7 +209,8 @@ static bool by_binding(struct asked *k)
 		k->a.policy = strdup(k->binding->place->policy);
 	if (k->key)
 		return find_work(k);
-	k->stand_in = config_stand_in();
+	k->stand_in = stand_in_make();
+	stand_in_fill_policy(k->stand_in, k->binding->kind, k->a.policy);
 	k->a.cwd = k->stand_in ? realpath(k->stand_in, NULL) : NULL;
 	return k->a.cwd || refuse(k, "TMPDIR", "no directory could be made to stand in for the clone", "set TMPDIR");
 }
@@ -220,7 +221,7 @@ static int perform(struct asked *k, const struct question *questions, size_t n)
 
 	if (k->name ? by_binding(k) : by_file(k))
 		status = ask_all(k, questions, n);
-	config_stand_in_free(k->stand_in);
+	stand_in_free(k->stand_in);
 	config_free(k->config);
 	json_decref(k->work);
 	free(k->a.cwd);

@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "stand_in.h"
 
 struct granting {
 	struct host *h;
@@ -302,6 +303,8 @@ static void grant(struct granting *g, json_t *out)
 	if (b->place && oc_policy_parse(b->kind, b->place->policy, strlen(b->place->policy), &policy, NULL) == 0)
 		normal = json_loads(oc_policy_json(policy), 0, NULL);
 	oc_policy_free(policy);
+	if (strcmp(g->workspace, "/") != 0)
+		stand_in_fill(g->workspace, normal);
 	if (normal)
 		answers = resolve(g, normal, out != NULL);
 	if (out)
@@ -310,30 +313,10 @@ static void grant(struct granting *g, json_t *out)
 		json_decref(normal);
 }
 
-char *config_stand_in(void)
-{
-	const char *tmp = getenv("TMPDIR");
-	struct text place = { 0 };
-
-	text_puts(&place, tmp && *tmp == '/' ? tmp : "/tmp");
-	text_puts(&place, "/open-conduit-check-XXXXXX");
-	if (place.data && !place.failed && mkdtemp(place.data))
-		return place.data;
-	text_free(&place);
-	return NULL;
-}
-
-void config_stand_in_free(char *workspace)
-{
-	if (workspace)
-		rmdir(workspace);
-	free(workspace);
-}
-
 void config_granted(struct host *h, const struct config *config, struct report *report, json_t *answers)
 {
 	struct granting g = { .h = h, .config = config, .report = report };
-	char *workspace = config_stand_in();
+	char *workspace = stand_in_make();
 
 	g.workspace = workspace ? workspace : "/";
 	for (size_t s = 0; s < config->n_scopes; s++)
@@ -341,7 +324,7 @@ void config_granted(struct host *h, const struct config *config, struct report *
 			g.b = &config->scopes[s].bindings[i];
 			grant(&g, answers);
 		}
-	config_stand_in_free(workspace);
+	stand_in_free(workspace);
 }
 
 /* ---- as text ---- */

@@ -10,9 +10,6 @@
  * added to the report.  With `answers` (an array) each binding is described there:
  * {"binding","executor","kind","provider","operations","secrets","workspace","policy","answers"}. */
 void config_granted(struct host *h, const struct config *config, struct report *report, json_t *answers);
-/* What stands in for the clone of a Work that isn't made yet: an empty directory, new; NULL: none could be made. */
-char *config_stand_in(void);
-void config_stand_in_free(char *workspace);
 void config_granted_print(struct host *h, const json_t *answers);
 
 #endif

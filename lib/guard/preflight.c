@@ -201,9 +201,12 @@ static int scan_grants(const struct oc_plan_view *p, struct oc_hardlinks *h, boo
 
 	json_array_foreach(list, i, item)
 	{
-		const char *path = oc_json_text(item, "path");
+		const char *path = oc_json_text(item, "path"), *rule = oc_json_text(item, "rule");
 		int rc;
 
+		/* A Work's home was made by us and is a mount of its own: no run can make a link from elsewhere into it. */
+		if (rule && strcmp(rule, "{home}") == 0)
+			continue;
 		if (!path || oc_path_within(p->live, path) || json_is_false(json_object_get(item, "dir")) == dirs)
 			continue;
 		rc = oc_hardlinks_scan(h, path, err);
