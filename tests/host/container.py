@@ -158,8 +158,8 @@ def attach(w):
     w.rebind("mind", lambda b: b["container"]["config"]["write"].append(w.shared))
     t = open_attach(w)
     try:
-        ok(t.until(b"TTY True") and t.until(b"\n"), "attach: the Work's session on this terminal", t.shown)
-        ok(b"BYPASS True" in t.seen and b"BELT False" in t.seen and b"TURNS 2" in (t.seen + t.shown) or b"BYPASS" in t.seen, "attach: no toolbelt, and its questions are its own", t.seen)
+        ok(t.until(b"SESSION") and t.until(b"\n") and b"TURNS 2 TTY True" in t.seen, "attach: the Work's session on this terminal", t.seen)
+        ok(b"BYPASS True BELT False" in t.seen, "attach: no toolbelt, and what it may do is the container's to say", t.seen)
         t.type(b"id -u; pwd; echo at > attached; git add attached; git commit -qm attached; echo x > '%s/attach' || echo refused; tty\r" % w.shared.encode())
         ok(t.until(b"refused") and t.until(b"/dev/pts/"), "attach: in a container, with the mounts of the last run", t.shown)
         boxes = [o for o in w.objects() if o["State"]["Running"]]
@@ -178,12 +178,53 @@ def attach(w):
         try:
             ok(t.until(b"TTY True", 90), "attach: again", t.shown)
             end(t)
-            gone = wait_for(lambda: not w.objects(), 60, 1)
+            gone = wait_for(lambda: not w.objects(), 60)
             ok(gone, "attach: removed, also when %s" % what, w.objects())
         finally:
             t.close()
     w.reset()
     w.oc("work", "finish", "mind")
+
+
+def real_agent(w):
+    """Claude Code itself, which reaches nobody: that it runs in there, keeps its session in the Work's home, and asks a person."""
+    policy = {"image": os.environ["OC_IMAGE_CLAUDE"], "network": {"allow": ["gateway.invalid"]}}
+    w.reset(w.box("real", policy, executor="claude-code", command=None, secret_names=["token"], config={
+        "secret_env": {"token": "CLAUDE_CODE_OAUTH_TOKEN"}, "env": {"ANTHROPIC_BASE_URL": "https://gateway.invalid", "CLAUDE_CODE_MAX_RETRIES": "0"}}))
+    p = w.oc("run", "web/real", "--work", "real", "--input", json.dumps({"prompt": "say hello"}), env={"MY_TOKEN": "canary-of-a-token"}, cwd=w.home, timeout=300)
+    home = w.home_of("real")
+    kept = [f for d, _, files in os.walk(home + "/projects") for f in files if f.endswith(".jsonl")]
+    ok(p.returncode == 1 and len(kept) == 1 and os.path.exists(home + "/.claude.json") and "sandbox" not in p.stderr, "real: a turn: Claude Code runs, and says that it reached nobody", (p.returncode, kept, p.stderr[-900:]))
+    t = open_attach(w, "real")
+    try:
+        ok(t.until(b"trust", 90), "real: attach: it first asks whether to trust the folder", t.shown[-900:])
+        time.sleep(2)
+        t.type(b"\r")
+        ok(t.wait(60) == 1 and t.as_before(), "real: attach: Enter picks to leave", (t.process.returncode, t.shown[-500:]))
+    finally:
+        t.close()
+    t = open_attach(w, "real")
+    try:
+        t.until(b"trust", 90)
+        time.sleep(2)
+        t.type(b"\x1b[B")
+        time.sleep(1)
+        t.type(b"\r")
+        ok(t.until(b"Bypass", 60), "real: attach: then to confirm that it asks nothing", t.shown[-900:])
+        time.sleep(2)
+        t.type(b"\x1b[B")
+        time.sleep(1)
+        t.type(b"\r")
+        ok(t.until(b"say hello", 60), "real: attach: then the session is there, with the turn that it had", t.shown[-900:])
+        time.sleep(2)
+        t.type(b"/exit")
+        time.sleep(1)
+        t.type(b"\r")
+        ok(t.wait(60) == 0 and t.as_before(), "real: attach: left by /exit", (t.process.returncode, t.shown[-500:]))
+    finally:
+        t.close()
+    w.reset()
+    w.oc("work", "finish", "real")
 
 
 def only_there(w):
@@ -238,7 +279,7 @@ def asked(w):
     ok(p.returncode == 0 and all(x in p.stdout for x in ("in a container (docker)", TOOLS, "context     default", "0.5 cpus, 256 MiB of memory, 64 processes", w.seed)), "config check --explain: image, context, limits, home", p.stdout)
 
 
-PARTS = (one_command, a_work, secrets, attach, only_there, asked, doctor)
+PARTS = (one_command, a_work, secrets, attach, real_agent, only_there, asked, doctor)
 
 
 def main():
