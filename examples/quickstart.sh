@@ -3,6 +3,10 @@
 # From a fresh Debian 12 or Ubuntu 24.04 to a confined run, in one command and with all its own set-up:
 #
 #   examples/quickstart.sh
+#   examples/quickstart.sh --container
+#
+# With --container everything that is confined runs in a container instead: it makes the gateway's image, and takes the Docker
+# Engine and the small image of tests/engine, which are the machine's own, or as root on Debian ones of its own.
 #
 # It installs what is missing (apt and npm, by name), builds, lets a shell command in the process sandbox edit a file,
 # then has two bindings of a config run in clones of a checkout: one edits and commits, and its commit comes back to the
@@ -18,6 +22,16 @@ here=$(cd "$(dirname "$0")" && pwd)
 tree=$(dirname "$here")
 # shellcheck source=tests/lib/machine.sh
 . "$tree/tests/lib/machine.sh"
+
+container=
+case ${1:-} in
+'') ;;
+--container) container=1 ;;
+*)
+	printf 'usage: %s [--container]\n' "$0" >&2
+	exit 2
+	;;
+esac
 
 bold='' green='' red='' plain=''
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
@@ -48,6 +62,27 @@ need_srt
 took 'srt and Node, from npm'
 printf '   as the user %s, with srt %s on Node %s\n' "$OC_USER" "$OC_SRT_VERSION" "$OC_NODE_VERSION"
 
+outside=''
+# over: what was started for this is ended.
+over()
+{
+	[ -z "$outside" ] || kill "$outside" 2>/dev/null
+	[ -z "$container" ] || engine_end
+}
+trap over EXIT
+if [ -n "$container" ]; then
+	# shellcheck source=tests/engine/need.sh
+	. "$tree/tests/engine/need.sh"
+	need_packages "${OC_ENGINE_PACKAGES[@]}"
+	need_npm "${OC_ENGINE_NPM[@]}"
+	need_engine || die "There is no Docker Engine to use: $OC_ENGINE_WHY"
+	for setting in "${OC_ENGINE_SETTINGS[@]}"; do
+		[ "${setting%%=*}" != OC_IMAGE_TOOLS ] || image=${setting#*=}
+	done
+	printf '   the engine at %s, with the image\n   %s\n' "$OC_DOCKER_HOST" "$image"
+	took 'the engine and an image'
+fi
+
 part '2. Building'
 work=$OC_USER_HOME/open-conduit-quickstart
 as_user mkdir -p "$work"
@@ -74,6 +109,14 @@ fi
 as_user tee "$log" <<<"$text" >/dev/null
 took 'the build'
 printf '   %s\n' "$work/prefix/bin/open-conduit"
+gateway=
+if [ -n "$container" ]; then
+	gateway=$(as_user env "DOCKER_HOST=$OC_DOCKER_HOST" python3 "$source/providers/docker/gateway/image.py" --docker "$OC_DOCKER" \
+		"$work/build/providers/docker/gateway/open-conduit-gateway" quickstart | tail -n 1)
+	[ "${gateway#sha256:}" != "$gateway" ] || die 'The image of the gateway could not be made.'
+	printf '   the gateway, the way out of a container: %s\n' "$gateway"
+	took "the gateway's image"
+fi
 
 # A home, a project and things of this machine worth protecting, all made for this; nobody's real key is touched.
 demo=$work/demo
@@ -107,13 +150,24 @@ MAKE
 conduit()
 {
 	# shellcheck disable=SC2016 # constants for the inner shell
-	as_user env "HOME=$home" "XDG_STATE_HOME=$state" sh -c 'cd "$1" && shift && exec "$@"' - "$project" "$work/prefix/bin/open-conduit" "$@"
+	as_user env "HOME=$home" "XDG_STATE_HOME=$state" ${container:+"DOCKER_HOST=$OC_DOCKER_HOST" "OPEN_CONDUIT_GATEWAY_IMAGE=$gateway"} sh -c 'cd "$1" && shift && exec "$@"' - "$project" "$work/prefix/bin/open-conduit" "$@"
 }
 
+# What confines a binding, and what of this machine it may read besides: in a container there is nothing else.
+placement='"sandbox": {"provider": "srt", "config": {"write": ["{workspace}"], "network": {"allow": []}}}'
+settings='{}'
+if [ -n "$container" ]; then
+	placement="\"container\": {\"provider\": \"docker\", \"config\": {\"image\": \"$image\", \"write\": [\"{workspace}\"],
+      \"read\": [\"$source/examples/quickstart\", \"$demo\"], \"network\": {\"allow\": []}}}"
+	settings='{"extensions": {"docker": {"pass_env": ["DOCKER_HOST"]}}}'
+fi
+as_user mkdir -p "$home/.config/open-conduit"
+as_user tee "$home/.config/open-conduit/config.json" >/dev/null <<<"{\"version\": 1, \"settings\": $settings, \"scopes\": []}"
+
 part '3. A confined command edits a file'
-printf '   open-conduit exec -- sh -c %s\n' "'sed -i \"s/world/confined world/\" greeting.txt && cat greeting.txt'"
+printf '   open-conduit exec %s-- sh -c %s\n' "${container:+--container IMAGE }" "'sed -i \"s/world/confined world/\" greeting.txt && cat greeting.txt'"
 # shellcheck disable=SC2016 # a constant for the inner shell
-if ! conduit exec -- sh -c 'sed -i "s/world/confined world/" greeting.txt && cat greeting.txt' </dev/null | sed 's/^/   > /'; then
+if ! conduit exec ${container:+--container "$image"} -- sh -c 'sed -i "s/world/confined world/" greeting.txt && cat greeting.txt' </dev/null | sed 's/^/   > /'; then
 	conduit doctor >&2 </dev/null
 	die 'The run failed; above is what the doctor finds.'
 fi
@@ -127,9 +181,8 @@ took 'a confined run that edits a file'
 part '4. A job of a binding commits in a clone, and its commit comes back'
 as_user git -C "$project" checkout -q -- . || die "Can't undo the edit."
 attempts_settings=$demo/attempts.json
-as_user mkdir -p "$home/.config/open-conduit"
 as_user tee "$home/.config/open-conduit/config.json" >/dev/null <<JSON
-{"version": 1, "settings": {}, "connections": [], "scopes": [{
+{"version": 1, "settings": $settings, "connections": [], "scopes": [{
   "id": "demo", "name": "The quickstart", "secret_refs": {},
   "authorization": {"connections": [], "operations": [], "read_scopes": []}, "extensions": [], "routes": [],
   "bindings": [
@@ -138,12 +191,12 @@ as_user tee "$home/.config/open-conduit/config.json" >/dev/null <<JSON
                 "branch": "job/greet-{number}", "workspace_mode": "clone",
                 "author": {"name": "A job", "email": "job@example.org"}},
      "resource": {"provider": "git", "config": {"checkout": "$project", "mode": "clone"}},
-     "sandbox": {"provider": "srt", "config": {"write": ["{workspace}"], "network": {"allow": []}}}},
+     $placement},
     {"name": "attempts", "executor": "shell", "requires": {"workspace": true}, "operations": [], "secret_names": [],
      "config": {"command": ["python3", "$source/examples/quickstart/attempts.py", "$attempts_settings"],
                 "workspace_mode": "clone", "author": {"name": "A job", "email": "job@example.org"}},
      "resource": {"provider": "git", "config": {"checkout": "$project", "mode": "clone"}},
-     "sandbox": {"provider": "srt", "config": {"write": ["{workspace}"], "network": {"allow": []}}}}
+     $placement}
   ]}]}
 JSON
 conduit config check </dev/null | sed 's/^/   /' || die 'The config of the demonstration is refused.'
@@ -168,7 +221,6 @@ part '5. Eight forbidden things'
 # What is to be protected of this machine while we try: a port, a unix socket and a process.  It counts who gets through.
 coproc OUTSIDE { as_user python3 "$source/examples/quickstart/outside.py" "$demo/host.sock" 2>&1; }
 outside=$OUTSIDE_PID
-trap 'kill "$outside" 2>/dev/null' EXIT
 read -r -t 20 -u "${OUTSIDE[0]}" port pid || die 'The program to be protected did not start.'
 as_user tee "$attempts_settings" >/dev/null <<JSON
 {"home": "$home", "state": "$state/open-conduit",

@@ -42,6 +42,9 @@ static void print_check(struct host *h, const json_t *check)
 {
 	bool ok = json_is_true(json_object_get(check, "ok"));
 	const char *title = host_string(check, "title"), *id = host_string(check, "id");
+	const char *detail = host_string(check, "detail");
+	/* What nobody has tried is said also where it works. */
+	bool untested = detail && strstr(detail, "is untested");
 
 	out_put(&h->out, "  ");
 	out_styled(&h->out, ok ? STYLE_GREEN : STYLE_RED, ok ? "ok  " : "FAIL");
@@ -49,8 +52,8 @@ static void print_check(struct host *h, const json_t *check)
 	if (h->verbose && json_is_integer(json_object_get(check, "ms")))
 		out_printf(&h->out, " (%lld ms)", (long long)json_integer_value(json_object_get(check, "ms")));
 	out_put(&h->out, "\n");
-	if (!ok || h->verbose)
-		label(&h->out, "what", host_string(check, "detail"));
+	if (!ok || untested || h->verbose)
+		label(&h->out, "what", detail);
 	if (!ok)
 		label(&h->out, "fix", host_string(check, "fix"));
 }

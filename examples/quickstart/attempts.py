@@ -22,7 +22,7 @@ def read_key():
 
 def write_outside():
     with open(here["home"] + "/.bashrc", "a", encoding="utf-8") as startup:
-        startup.write("# %s\n" % ("planted" if os.environ.get("SANDBOX_RUNTIME") else "control"))
+        startup.write("# %s\n" % ("planted" if os.environ.get("OPEN_CONDUIT_RUN") else "control"))
     return "appended a line"
 
 
