@@ -158,7 +158,7 @@ placement='"sandbox": {"provider": "srt", "config": {"write": ["{workspace}"], "
 settings='{}'
 if [ -n "$container" ]; then
 	placement="\"container\": {\"provider\": \"docker\", \"config\": {\"image\": \"$image\", \"write\": [\"{workspace}\"],
-      \"read\": [\"$source/examples/quickstart\", \"$demo\"], \"network\": {\"allow\": []}}}"
+      \"read\": [\"$source/examples/quickstart\", \"$demo/settings\"], \"network\": {\"allow\": []}}}"
 	settings='{"extensions": {"docker": {"pass_env": ["DOCKER_HOST"]}}}'
 fi
 as_user mkdir -p "$home/.config/open-conduit"
@@ -180,7 +180,8 @@ took 'a confined run that edits a file'
 
 part '4. A job of a binding commits in a clone, and its commit comes back'
 as_user git -C "$project" checkout -q -- . || die "Can't undo the edit."
-attempts_settings=$demo/attempts.json
+attempts_settings=$demo/settings/attempts.json
+as_user mkdir "$demo/settings"
 as_user tee "$home/.config/open-conduit/config.json" >/dev/null <<JSON
 {"version": 1, "settings": $settings, "connections": [], "scopes": [{
   "id": "demo", "name": "The quickstart", "secret_refs": {},

@@ -21,8 +21,8 @@ def one_command(w):
 
     def box(*args, **more):
         return w.oc("exec", "--container", TOOLS, *args, cwd=here, **more)
-    p = box("--", "sh", "-c", "echo hello > out; id -u; cat; exit 7", input="in\n")
-    ok(p.returncode == 7 and p.stdout == "%d\nin\n" % os.geteuid() and open(here + "/out").read() == "hello\n" and os.stat(here + "/out").st_uid == os.geteuid(),
+    p = box("--", "sh", "-c", "echo hello > out; id -u; cat; exit 7", input="text\n")
+    ok(p.returncode == 7 and p.stdout == "%d\ntext\n" % os.geteuid() and open(here + "/out").read() == "hello\n" and os.stat(here + "/out").st_uid == os.geteuid(),
        "exec: the current directory, input, output and status, as its operator", (p.returncode, p.stdout, p.stderr))
     p = box("--", "sh", "-c", "cat '%s' || echo no; cat ~/.ssh/id_test || echo no; touch /x || echo no; ls '%s'" % (canary, w.home))
     ok(p.stdout.split()[:3] == ["no", "no", "no"] and set(p.stdout.split()[3:]) <= {"here", ".local"}, "exec: nothing of this machine but what is granted", (p.stdout, p.stderr))
