@@ -53,25 +53,36 @@ static json_t *names(const json_t *list, const char *member, const char *flag, b
 	return out;
 }
 
+static const char *summary(bool confined, bool container)
+{
+	if (container)
+		return "This is a container: of the operator's machine only the paths of write and read are mounted, "
+		       "the rest is "
+		       "the image's and read-only. Hosts of network only are reached, through the proxy that the "
+		       "environment "
+		       "names. What is refused here stays refused however it is tried.";
+	return confined ? "Writes go to the paths of write only. Hosts of network only are reached, through the proxy "
+	                  "that the "
+	                  "environment names. Paths of read_denied can't be read. What is refused here stays refused "
+	                  "however it is tried."
+	                : "This run is not confined: it can do what the operator's account can.";
+}
+
 static json_t *brief(const oc_plan *plan)
 {
 	json_t *json = json_loads(oc_plan_json(plan), 0, NULL), *resolved = json_object_get(json, "resolved");
 	json_t *policy = json_object_get(json_object_get(json, "policy"), "normal");
-	bool confined = json_is_object(resolved);
+	const char *kind = host_string(json, "kind");
+	bool confined = json_is_object(resolved), container = kind && !strcmp(kind, "container");
 	json_t *out = json_pack(
-	        "{s:O, s:s, s:O, s:O, s:o, s:o, s:o, s:o, s:s, s:s}", "kind", json_object_get(json, "kind"), "digest",
-	        oc_plan_digest(plan), "policy", policy, "limits", json_object_get(json, "limits"), "write",
-	        names(json_object_get(resolved, "write"), "path", NULL, false), "read_denied",
-	        names(json_object_get(resolved, "read"), "path", "allow", false), "read_only",
-	        names(json_object_get(resolved, "readonly"), "path", NULL, false), "network",
+	        "{s:O, s:s, s:O, s:O, s:o, s:o, s:o, s:o, s:o, s:s, s:s}", "kind", json_object_get(json, "kind"),
+	        "digest", oc_plan_digest(plan), "policy", policy, "limits", json_object_get(json, "limits"), "write",
+	        names(json_object_get(resolved, "write"), "path", NULL, false), "read",
+	        names(json_object_get(resolved, "read"), "path", "allow", true), "read_denied",
+	        container ? json_array() : names(json_object_get(resolved, "read"), "path", "allow", false),
+	        "read_only", names(json_object_get(resolved, "readonly"), "path", NULL, false), "network",
 	        names(json_object_get(resolved, "network"), "entry", NULL, false), "summary",
-	        confined ? "Writes go to the paths of write only. Hosts of network only are reached, through the proxy "
-	                   "that the "
-	                   "environment names. Paths of read_denied can't be read. What is refused here stays refused "
-	                   "however it "
-	                   "is tried."
-	                 : "This run is not confined: it can do what the operator's account can.",
-	        "more",
+	        summary(confined, container), "more",
 	        confined ? "A policy is changed by the operator, in the binding's config, and applies from the next "
 	                   "run. Ask with a "
 	                   "question and a subject which line would allow what you need, and leave that line in a note."

@@ -6,6 +6,23 @@ import os
 import subprocess
 import sys
 
+
+
+def ask_toolbelt(path):
+    """run.policy, as an MCP client asks it."""
+    with open(path, encoding="utf-8") as config:
+        server = next(iter(json.load(config)["mcpServers"].values()))
+    with subprocess.Popen([server["command"], *server.get("args", [])], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                          env={**os.environ, **server.get("env", {})}) as client:
+        for number, method, params in ((1, "initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}),
+                                       (2, "tools/call", {"name": "run.policy", "arguments": {}})):
+            client.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n")
+            client.stdin.flush()
+            answer = json.loads(client.stdout.readline())
+        client.stdin.close()
+    return json.loads(answer["result"]["content"][0]["text"])
+
+
 home = os.environ["CLAUDE_CONFIG_DIR"]
 args = sys.argv[1:]
 name = next((args[i + 1] for i, a in enumerate(args) if a in ("--resume", "--session-id")), None)
@@ -21,9 +38,12 @@ if "--print" in args:
         facts = {"resume": "--resume" in args, "home": os.environ["HOME"] == home, "container": not os.path.exists("/root/.profile"),
                  "key": os.environ.get("ANTHROPIC_API_KEY") == "canary-of-" + "a-token", "claude.json": os.path.exists(home + "/.claude.json"),
                  "seeded": os.path.exists(home + "/settings.json"), "git": os.environ.get("GIT_CONFIG_KEY_0")}
+        if "--mcp-config" in args:
+            facts["policy"] = ask_toolbelt(args[args.index("--mcp-config") + 1])
         with open("facts.json", "w", encoding="utf-8") as file:
             json.dump(facts, file)
-        print(json.dumps({"type": "system", "subtype": "init", "session_id": name, "model": "none", "mcp_servers": []}))
+        servers = [{"name": "open-conduit", "status": "connected"}] if "policy" in facts else []
+        print(json.dumps({"type": "system", "subtype": "init", "session_id": name, "model": "none", "mcp_servers": servers}))
         print(json.dumps({**said, "isReplay": True, "session_id": name}))
         print(json.dumps({"type": "result", "subtype": "success", "is_error": False, "result": "done", "session_id": name}), flush=True)
     sys.exit(0)

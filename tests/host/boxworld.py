@@ -40,9 +40,10 @@ class Boxes(Works):
     def reset(self, *more, pass_env=("DOCKER_HOST",)):
         self.configure(self.box("box", secret_names=["token"], config={"secret_env": {"token": "TOKEN"}}), self.box("seeded", config={"home_seed": self.seed}),
                        self.box("mounted", {"write": ["{workspace}", self.shared], "read": ["{workspace}/sub"], "limits": {"cpus": 0.5, "memory": "256m", "pids": 64}}),
-                       self.agent("mind"), *more)
+                       self.agent("mind"), self.agent("belted", operations=["run.policy"], requires={"toolbelt": "mcp", "workspace": True}), *more)
         path = self.config + "/config.json"
         config = json.load(open(path))
+        config["scopes"][0]["authorization"]["operations"] = ["run.policy"]
         config["settings"] = {"extensions": {"docker": {"pass_env": list(pass_env)}}}
         put(path, json.dumps(config))
 

@@ -147,6 +147,16 @@ def agent(w):
     return w.work("mind")
 
 
+def toolbelt(w):
+    p = w.oc("run", "web/belted", "--work", "belt", "--input", json.dumps({"prompt": "ask"}), env={"MY_TOKEN": "canary-of-a-token"}, cwd=w.home)
+    work = w.work("belt")
+    path = work.get("workspace", "") + "/facts.json"
+    policy = json.load(open(path)).get("policy", {}) if os.path.exists(path) else {}
+    ok(p.returncode == 0 and policy.get("kind") == "container" and w.home + "/bin" in policy.get("read", []) and policy["read_denied"] == [] and "mounted" in policy["summary"],
+       "toolbelt: called from a container, without a grant; it tells what the run may do", (p.stderr, policy))
+    w.oc("work", "finish", "belt")
+
+
 def open_attach(w, key="mind"):
     return Terminal([PROGRAM, "work", "attach", key], {**w.env, "MY_TOKEN": "canary-of-a-token", "TERM": "xterm"}, cwd=w.home)
 
@@ -240,7 +250,7 @@ def doctor(w):
     j = json.loads(p.stdout)
     boxes = [s for s in j["sandboxes"] if s["kind"] == "container"]
     ok(p.returncode == 0 and j["ok"] and len(boxes) == 1 and boxes[0]["context"] == "default" and boxes[0]["image"] == TOOLS and
-       set(boxes[0]["bindings"]) == {"web/box", "web/seeded", "web/mounted", "web/mind"} and len(boxes[0]["checks"]) >= 4,
+       set(boxes[0]["bindings"]) == {"web/box", "web/seeded", "web/mounted", "web/mind", "web/belted"} and len(boxes[0]["checks"]) >= 4,
        "doctor: the context and image that bindings use, once", (p.returncode, p.stdout[-1500:]))
     ok([s["name"] for s in j["sandboxes"]] == ["srt", "docker"], "doctor: and srt, which another binding uses")
     p = w.oc("doctor", cwd=w.home, timeout=300)
@@ -297,7 +307,7 @@ def asked(w):
     ok(p.stdout.count(": error: ") == 1 and all(x in p.stdout for x in ("in a container (docker)", TOOLS, "context     default", "0.5 cpus, 256 MiB of memory, 64 processes", w.seed)), "config check --explain: image, context, limits, home", p.stdout)
 
 
-PARTS = (one_command, a_work, secrets, attach, real_agent, only_there, asked, doctor)
+PARTS = (one_command, a_work, secrets, toolbelt, attach, real_agent, only_there, asked, doctor)
 
 
 def main():
