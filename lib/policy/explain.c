@@ -20,12 +20,24 @@ static bool denies_fixed(const struct oc_verdict *v)
 	return v->rule && (strcmp(v->rule, "protected") == 0 || strcmp(v->rule, "git") == 0);
 }
 
-static char *write_line(const char *path, const struct oc_verdict *read)
+/* A container's policy names what may be read, any other what may be read again. */
+static bool container(const json_t *resolved)
+{
+	return json_object_get(resolved, "agent_home") != NULL;
+}
+
+static char *read_line(const json_t *resolved, const char *path)
+{
+	return container(resolved) ? oc_policy_quote("\"read\": [", path, "]")
+	                           : oc_policy_quote("\"read\": {\"allow\": [", path, "]}");
+}
+
+static char *write_line(const json_t *resolved, const char *path, const struct oc_verdict *read)
 {
 	oc_cleanup(oc_freep) char *grant = oc_policy_quote("\"write\": [", path, "]");
 	oc_cleanup(oc_freep) char *lift = oc_policy_quote(", \"read\": {\"allow\": [", path, "]}");
 
-	return grant && lift ? oc_policy_format("%s%s", grant, read->allowed ? "" : lift) : NULL;
+	return grant && lift ? oc_policy_format("%s%s", grant, read->allowed || container(resolved) ? "" : lift) : NULL;
 }
 
 /* Something beneath a link is reached through it: where the link itself can't be seen, neither can its target. */
@@ -59,12 +71,12 @@ static int ask_path(const json_t *resolved, const char *question, const char *su
 	}
 	if (*question == 'r') {
 		a->verdict = through(resolved, &links, oc_resolved_read(resolved, a->resolved));
-		a->line = oc_policy_quote("\"read\": {\"allow\": [", a->resolved, "]}");
+		a->line = read_line(resolved, a->resolved);
 	} else if (*question == 'w') {
 		struct oc_verdict read = through(resolved, &links, oc_resolved_read(resolved, a->resolved));
 
 		a->verdict = through(resolved, &links, oc_resolved_write(resolved, a->resolved));
-		a->line = write_line(a->resolved, &read);
+		a->line = write_line(resolved, a->resolved, &read);
 	} else {
 		a->verdict = through(resolved, &links, oc_resolved_socket(resolved, a->resolved));
 		a->line =

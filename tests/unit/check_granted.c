@@ -105,6 +105,31 @@ START_TEST(refused)
 }
 END_TEST
 
+/* The line that would allow it is one that a container's policy takes. */
+START_TEST(explained)
+{
+	struct world w;
+	json_t *r, *answer = NULL;
+	oc_error *err = NULL;
+	char *path;
+
+	make(&w);
+	world_file(&w, "~/notes", "x");
+	r = world_granted(&w, "{" IMAGE "}");
+	path = world_path(&w, "~/notes");
+	ck_assert_int_eq(oc_resolved_explain(r, "read", path, &answer, &err), 0);
+	ck_assert(json_is_false(json_object_get(answer, "allowed")));
+	ck_assert_int_eq(strncmp(oc_json_text(answer, "allow_line"), "\"read\": [\"/", 11), 0);
+	json_decref(answer);
+	ck_assert_int_eq(oc_resolved_explain(r, "write", path, &answer, &err), 0);
+	ck_assert_ptr_null(strstr(oc_json_text(answer, "allow_line"), "allow"));
+	json_decref(answer);
+	json_decref(r);
+	free(path);
+	end(&w);
+}
+END_TEST
+
 /* A run could point it elsewhere for the next one. */
 START_TEST(planted)
 {
@@ -120,4 +145,4 @@ START_TEST(planted)
 }
 END_TEST
 
-SUITE_MAIN("granted", shape, a_workspace_to_read, refused, planted)
+SUITE_MAIN("granted", shape, a_workspace_to_read, refused, explained, planted)
