@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "guard/guard.h"
 #include "guard/live.h"
+#include "guard/preflight.h"
 #include "guard/record.h"
 
 #define DRAIN_IDLE_MS 1000
@@ -39,14 +40,14 @@ static void write_record(struct oc_guard *g)
 	oc_fault("guard:after-exit-record");
 }
 
-/* What the launch command made in an engine goes before what says what that was. */
+/* What a launch command made in an engine goes before what says what that was, also where it was an earlier guard's. */
 static bool nothing_left(struct oc_guard *g)
 {
 	struct oc_plan_view plan;
 	oc_error *err = NULL;
 	int rc;
 
-	if (!g->cleanup || !g->attempts || g->launch.clean)
+	if (!g->cleanup || g->launch.clean || !oc_preflight_started(g->run_dir))
 		return true;
 	oc_fault("guard:before-cleanup");
 	rc = oc_plan_view_load(g->run_dir, g->digest, &plan, &err);
@@ -60,6 +61,14 @@ static bool nothing_left(struct oc_guard *g)
 	return rc >= 0;
 }
 
+void oc_ending_clear(struct oc_guard *g)
+{
+	oc_cleanup(oc_freep) char *live = oc_steal(g->live);
+
+	if (live && nothing_left(g))
+		(void)oc_live_remove(live);
+}
+
 static void finish(struct oc_guard *g)
 {
 	oc_streams_drain(g);
@@ -67,8 +76,7 @@ static void finish(struct oc_guard *g)
 	oc_launch_read_log(&g->launch);
 	oc_launch_close(&g->launch);
 	oc_journal_settle(&g->journal);
-	if (nothing_left(g) && g->live)
-		oc_live_remove(g->live);
+	oc_ending_clear(g);
 	write_record(g);
 	oc_machine_enter(g, OC_GUARD_EXITED);
 	oc_server_output(&g->server);

@@ -108,6 +108,8 @@ void oc_machine_enter(struct oc_guard *g, enum oc_guard_state state);
 void oc_ending_begin(struct oc_guard *g, bool drain);
 void oc_ending_output_closed(struct oc_guard *g);
 void oc_ending_reaped(struct oc_guard *g); /* a child died: perhaps it was the last */
+/* The run's private directories go, once, unless something is left in an engine: they say what.  May wait for long. */
+void oc_ending_clear(struct oc_guard *g);
 
 /* reap.c */
 int oc_reap_signals(struct oc_guard *g, oc_error **err);

@@ -18,7 +18,6 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "guard/guard.h"
-#include "guard/live.h"
 #include "guard/record.h"
 
 #define STATUS_FD  3
@@ -168,8 +167,7 @@ static void take_down(struct oc_guard *g)
 	oc_session_close(&g->session);
 	oc_journal_close(&g->journal);
 	/* Held and given up: nothing ran, and nothing stays. */
-	if (g->live)
-		(void)oc_live_remove(g->live);
+	oc_ending_clear(g);
 }
 
 static int guard_main(const char *path)

@@ -248,7 +248,7 @@ static void check_tmpdir(const struct oc_plan_view *p, oc_error **all)
 	collect(all, err);
 }
 
-static bool was_started(int run_dir)
+bool oc_preflight_started(int run_dir)
 {
 	return faccessat(run_dir, OC_GUARD_STARTED, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
 }
@@ -262,7 +262,7 @@ static void check_earlier(int run_dir, const struct oc_plan_view *p, oc_error **
 	if (alive == OC_ALIVE_NO) {
 		/* Its children may be there still, also where it is not, and what they made elsewhere. */
 		if (oc_guard_sweep(run_dir, p->run, &err) >= 0 &&
-		    (!was_started(run_dir) || oc_guard_cleanup(p->json, p->digest, &err) >= 0)) {
+		    (!oc_preflight_started(run_dir) || oc_guard_cleanup(p->json, p->digest, &err) >= 0)) {
 			oc_error_free(err);
 			err = NULL;
 		}
@@ -358,7 +358,7 @@ bool oc_preflight_quick(int run_dir, const struct oc_plan_view *p)
 	int rc;
 
 	/* What an earlier attempt left takes seconds to end. */
-	if (was_started(run_dir))
+	if (oc_preflight_started(run_dir))
 		return false;
 	rc = preflight(run_dir, p, &bounds, &err);
 	oc_error_free(err);

@@ -13,5 +13,7 @@ bool oc_preflight_quick(int run_dir, const struct oc_plan_view *plan);
 /* Are guest and provider still the ones that were planned?  Asked at the launch, not before: a held run may wait long,
  * and what was true when it began to wait says nothing then. */
 int oc_preflight_programs(const struct oc_plan_view *plan, oc_error **err);
+/* By this guard or an earlier one, as far as can be told. */
+bool oc_preflight_started(int run_dir);
 
 #endif
