@@ -310,24 +310,3 @@ int oc_run_stop(oc_run *run, int64_t grace_ms, oc_error **err)
 {
 	return call(run, "stop", json_pack("{s:I}", "grace_ms", (json_int_t)grace_ms), err);
 }
-
-int oc_run_finish(oc_run *run, oc_error **err)
-{
-	oc_cleanup(oc_closep) int live = -1;
-	int rc = oc_guard_sweep(run->dir, run->id, err);
-
-	if (rc < 0)
-		return rc;
-	live = openat(run->store->state_fd, "live", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (live >= 0)
-		rc = oc_remove_tree(live, run->id);
-	if (rc < 0 && rc != -ENOENT)
-		return oc_fail(err, OC_EIO, -rc, "the directories of run %s can't be removed", run->id);
-	/* A guard removes it when it leaves; one that was killed after its record can't. */
-	if (unlinkat(run->dir, OC_GUARD_SOCKET, 0) < 0 && errno != ENOENT)
-		return oc_fail(err, OC_EIO, errno, "the socket of run %s can't be removed", run->id);
-	oc_fault("host:cleaned");
-	rc = oc_store_finish(run->store, run->id, err);
-	oc_fault("host:finished");
-	return rc;
-}
