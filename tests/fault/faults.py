@@ -128,7 +128,7 @@ def follow(w, *args, env=None, timeout=120):
 
 def start(w, kind, script, timeout=120):
     """A run that goes on without a host: its id."""
-    policy = "-" if kind == "none" else json.dumps({"write": ["{workspace}"], "network": {"allow": []}})
+    policy = "-" if kind == "none" else json.dumps({"write": ["{workspace}"], "network": {"allow": []}, **({"image": w.image} if kind == "box" else {})})
     p = follow(w, "start", w.state, w.ws, policy, "--", "/bin/sh", "-c", script, timeout=timeout)
     if p.returncode != 0:
         raise RuntimeError("the run did not start: " + p.stderr)

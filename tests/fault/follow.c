@@ -7,7 +7,7 @@
  *   follow retry STATE ID                           a further attempt: opens it, releases it, follows it
  *   follow hold STATE ID                            adopts it and keeps the connection until that is lost
  *
- * A started run keeps going without a host. */
+ * POLICY: "-" confines nothing, one with an image is a container's.  A started run keeps going without a host. */
 #include <openconduit/openconduit.h>
 
 #include <fcntl.h>
@@ -119,18 +119,30 @@ static void open_store(const char *state)
 	must(oc_store_open(ctx, &store, &err), &err);
 }
 
+static void open_broker(const char *policy, oc_broker **broker)
+{
+	static const char *const names[] = { "DOCKER_HOST", NULL };
+	oc_broker_options options = OC_BROKER_OPTIONS_INIT;
+	oc_error *err = NULL;
+
+	options.pass_env = names;
+	if (!strcmp(policy, "-"))
+		must(oc_unsandboxed_broker_new(store, NULL, broker, &err), &err);
+	else if (strstr(policy, "\"image\""))
+		must(oc_container_broker_new(store, &options, broker, &err), &err);
+	else
+		must(oc_sandbox_broker_new(store, NULL, broker, &err), &err);
+}
+
 static oc_run *start(char **argv, const oc_run_ops *ops, oc_broker **broker)
 {
-	bool none = !strcmp(argv[4], "-");
 	oc_request request = OC_REQUEST_INIT;
 	oc_error *err = NULL;
 	oc_run *run = NULL;
 
-	must(none ? oc_unsandboxed_broker_new(store, NULL, broker, &err)
-	          : oc_sandbox_broker_new(store, NULL, broker, &err),
-	     &err);
+	open_broker(argv[4], broker);
 	request.workspace = argv[3];
-	request.policy = none ? NULL : argv[4];
+	request.policy = strcmp(argv[4], "-") != 0 ? argv[4] : NULL;
 	request.argv = (const char *const *)argv + 6;
 	request.keep = 1;
 	must(oc_broker_start(*broker, &request, ops, NULL, &run, &err), &err);

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A disk that is full from each amount of space on, from none to enough: whichever write is the first to fail, what is told is
-true, and when there is room again recovery settles the run, a further attempt works, and so does the next run."""
+true, and when there is room again recovery settles the run, a further attempt works, and so does the next run.
+
+test_full.py [box]: with runs in containers, in OC_TEST_FULL, a file system that the engine sees too."""
 import os, shutil, subprocess, sys, tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from faults import SOAK, ok, run_dirs
+from faults import SOAK, ok
 from test_kill import STATUS, Case
 from world import World, finish, skip
 
@@ -35,17 +37,35 @@ def fill(place, leave):
         os.posix_fallocate(f.fileno(), 0, max(st.f_bavail * st.f_bsize - leave, 1))
 
 
-def main():
-    if INSIDE not in os.environ:
-        sys.exit(enter())
-    place = os.environ[INSIDE]
+def boxes(elsewhere):
+    """A world of containers, and what makes a case of it."""
+    from boxes import Box, Boxes
+
+    class Elsewhere(Box):
+        def flags(self):
+            return super().flags() + ["--write", os.path.dirname(elsewhere)]
+    w = Boxes()
+    ok(w.begin(), "with room it works")
+    return w, lambda name: Elsewhere(w, name, mark=elsewhere)
+
+
+def processes(elsewhere):
     w = World(clone=False)
     first = w.oc("exec", "--unsandboxed", "--", "/bin/true")
     ok(first.returncode == 0, "with room it works", first.stderr)
+    return w, lambda name: Case("none", w, name, mark=elsewhere)
+
+
+def main():
+    if INSIDE not in os.environ:
+        sys.exit(enter())
+    place, box = os.environ[INSIDE], sys.argv[1:] == ["box"]
+    outside = tempfile.mkdtemp(prefix="oc-ran-", dir=os.path.dirname(place))
+    elsewhere = outside + "/ran"  # what it did is told by another file system
+    w, make = (boxes if box else processes)(elsewhere)
     told, worked, leave = set(), 0, 0
-    elsewhere = place + ".ran"  # what it did is told by another file system
     while worked < 3 and leave < ENOUGH:
-        c = Case("none", w, "%d KiB are free" % (leave // 1024), mark=elsewhere)
+        c = make("%d KiB are free" % (leave // 1024))
         fill(place, leave)
         p = c.exec()
         os.unlink(place + "/fill")
@@ -55,9 +75,9 @@ def main():
         c.ok(p.returncode != STATUS or c.ran() == 1, "a status only of what ran")
         told |= {p.returncode}
         c.settle()
-        leave += STEP
+        leave += STEP * (4 if box else 1)
     ok(told == {STATUS, 125}, "both were seen: too little room, and enough", told)
-    os.unlink(elsewhere)
+    shutil.rmtree(outside)
     w.close()
     finish()
 

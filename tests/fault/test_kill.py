@@ -162,8 +162,8 @@ class Case:
         return run
 
 
-def kill_at(kind, w, point):
-    c = Case(kind, w, "killed at " + point, point)
+def kill_at(kind, w, point, c=None):
+    c = c or Case(kind, w, "killed at " + point, point)
     p = c.exec(env={"OPEN_CONDUIT_FAULT": point})
     if point.startswith("host:"):
         c.ok(p.returncode == -signal.SIGKILL, "the host was killed there", "%d %s" % (p.returncode, p.stderr))

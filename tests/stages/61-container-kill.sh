@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# title: Container runs: host, guard, launch command, gateway and guest killed, the engine away, refusals, twenty at once
+# tier: full
+# engine: yes
+# packages: python3
+# timeout: 7200
+# A third of the kills by turns (its seed is printed: OC_TEST_SEED); soak: all of them, and sixty runs at once.
+set -u
+# shellcheck source=tests/lib/tap.sh
+. tests/lib/tap.sh
+
+export OPEN_CONDUIT_LIBEXEC=$OC_BUILD/libexec
+OPEN_CONDUIT_GATEWAY_IMAGE=$(DOCKER_HOST=$OC_DOCKER_HOST python3 providers/docker/gateway/image.py --docker "$OC_DOCKER" \
+	"$OC_BUILD/providers/docker/gateway/open-conduit-gateway" test | tail -n 1)
+export OPEN_CONDUIT_GATEWAY_IMAGE
+expect 'there is a gateway image' grep -q '^sha256:' <<<"$OPEN_CONDUIT_GATEWAY_IMAGE"
+timeout 6000 python3 tests/fault/test_container.py || oc_failed=1
+timeout 1100 python3 tests/fault/test_container_refused.py || oc_failed=1
+finish
