@@ -8,13 +8,14 @@
 #include <unistd.h>
 
 #include "ask.h"
+#include "common/checks.h"
 #include "create.h"
 #include "networks.h"
 #include "spec.h"
 
 #define TRIES   120
 #define STEP_MS 250
-#define LATE_MS 1000
+#define LATE_MS 10000 /* in all: an engine under load makes networks one after the other, each in a second or more */
 
 static void pause_ms(int ms)
 {
@@ -70,11 +71,8 @@ static int find_id(const struct cleanup_input *in, enum kind kind, char **id, st
 	*id = known ? strdup(known) : NULL;
 	if (known || !in->objects->v[kind].name)
 		return known && !*id ? no_memory(r) : 0;
-	rc = look_up(in, kind, id, r);
-	if (rc == 1) {
-		pause_ms(LATE_MS);
-		rc = look_up(in, kind, id, r);
-	}
+	while ((rc = look_up(in, kind, id, r)) == 1 && now_ms() < in->late)
+		pause_ms(STEP_MS);
 	return rc < 0 ? -1 : 0;
 }
 
@@ -216,15 +214,18 @@ static int remove_egress(const struct cleanup_input *in, struct refusal *r)
 	return rc < 0 ? rc : objects_gone(in->objects, KIND_EGRESS, r);
 }
 
-int cleanup_all(const struct cleanup_input *in, struct refusal *r)
+int cleanup_all(const struct cleanup_input *input, struct refusal *r)
 {
+	struct cleanup_input in = *input;
 	char *ids[2] = { NULL, NULL };
-	int rc = remove_containers(in, ids, r);
+	int rc;
 
+	in.late = now_ms() + LATE_MS;
+	rc = remove_containers(&in, ids, r);
 	if (rc == 0)
-		rc = remove_network(in, ids, r);
+		rc = remove_network(&in, ids, r);
 	if (rc == 0)
-		rc = remove_egress(in, r);
+		rc = remove_egress(&in, r);
 	free(ids[0]);
 	free(ids[1]);
 	return rc;

@@ -32,14 +32,28 @@ static int check_warnings(struct session *s, const json_t *reply, const char *wh
 	              "the engine made the %s with a warning: %s", what, first);
 }
 
+static int take(struct session *s, struct part *p, json_t **out)
+{
+	const char *what = p->kind == KIND_GATEWAY ? "making the gateway" : "making the container";
+	struct reply reply = { 0 };
+	int rc = 0;
+
+	request_take(p->under_way, &reply);
+	p->under_way = NULL;
+	if (reply.status == 201)
+		*out = json_incref(reply.json);
+	else
+		rc = objects_refused(&s->objects, p->kind, reply.status, s->r) < 0 ? -1
+		                                                                   : ask_refuse(&reply, what, s->r);
+	reply_clear(&reply);
+	return rc;
+}
+
 static int made(struct session *s, struct part *p)
 {
-	struct request *request = p->under_way;
 	cleanup_json json_t *reply = NULL;
 
-	p->under_way = NULL;
-	if (ask_take(request, p->kind == KIND_GATEWAY ? "making the gateway" : "making the container", &reply, s->r) <
-	    0)
+	if (take(s, p, &reply) < 0)
 		return -1;
 	p->id = text_of(reply, "Id") ? strdup(text_of(reply, "Id")) : NULL;
 	if (!p->id)

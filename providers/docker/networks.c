@@ -135,7 +135,9 @@ static int answered(struct networks *n, struct making *m, const struct reply *re
 		return show(n, m, text_of(m->asked, "Name"));
 	}
 	if (reply->status != 201 || !id)
-		return ask_refuse(reply, "making a network", n->r);
+		return objects_refused(n->in->objects, m->kind, reply->status, n->r) < 0
+		               ? -1
+		               : ask_refuse(reply, "making a network", n->r);
 	if (objects_made(n->in->objects, m->kind, id, n->r) < 0)
 		return -1;
 	if (warning && *warning)

@@ -182,3 +182,8 @@ int objects_gone(struct objects *o, enum kind kind, struct refusal *r)
 
 	return value ? put(o, "gone", kind, value, r) : no_memory(r);
 }
+
+int objects_refused(struct objects *o, enum kind kind, long status, struct refusal *r)
+{
+	return status >= 400 && status < 500 ? objects_gone(o, kind, r) : 0;
+}

@@ -25,5 +25,7 @@ bool objects_empty(const struct objects *o);
 int objects_intend(struct objects *o, enum kind kind, const char *name, struct refusal *r);
 int objects_made(struct objects *o, enum kind kind, const char *id, struct refusal *r);
 int objects_gone(struct objects *o, enum kind kind, struct refusal *r);
+/* The engine said that it won't make what was intended: 4xx.  Any other status leaves that open. */
+int objects_refused(struct objects *o, enum kind kind, long status, struct refusal *r);
 
 #endif
