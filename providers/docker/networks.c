@@ -96,11 +96,23 @@ static int exhausted(struct networks *n)
 	        n->in->range, ours, all - ours);
 }
 
+/* A half of the range for each kind: this machine has an address on a way out, but none in a run's network, and a run's probes
+ * would find one that was there a moment ago in their own. */
+static struct subnet half(const struct networks *n, enum kind kind)
+{
+	struct subnet s = { n->range.address, n->range.bits + 1 };
+
+	if (kind == KIND_NETWORK)
+		s.address |= (uint32_t)1 << (32 - s.bits);
+	return s;
+}
+
 static int begin(struct networks *n, struct making *m)
 {
+	const struct subnet range = half(n, m->kind);
 	char text[SUBNET_TEXT];
 
-	if (m->tried > TRIES || !subnet_choose(&n->range, m->bits, &n->taken, m->first, &m->tried, &m->subnet))
+	if (m->tried > TRIES || !subnet_choose(&range, m->bits, &n->taken, m->first, &m->tried, &m->subnet))
 		return exhausted(n);
 	subnet_text(&m->subnet, text);
 	if (json_object_set_new(n->values, CREATE_SUBNET, json_string(text)) < 0 || !subnets_add(&n->taken, &m->subnet))

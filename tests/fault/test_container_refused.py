@@ -5,7 +5,7 @@ engine; and twenty runs at once (sixty in a soak) end as they should, and leave 
 import hashlib, json, os, re, shutil, signal, subprocess, sys, threading, time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from boxes import Boxes, put  # noqa: E402
+from boxes import Boxes, ask, put  # noqa: E402
 from faults import SOAK, follow, get, listed, ok, wait_for  # noqa: E402
 from world import BUILD, HERE, finish  # noqa: E402
 
@@ -127,11 +127,15 @@ def many(w):
     script = "echo $0; exec sleep 1"
     runs = [subprocess.Popen([BUILD + "/host/open-conduit", "exec", "--container", w.image, "--", "sh", "-c", script, str(i)], cwd=w.ws, env=w.env, text=True,
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for i in range(MANY)]
-    most, over = [0], threading.Event()
+    most, over, subnets = [0], threading.Event(), {"network": set(), "egress": set()}
 
     def look():
         while not over.wait(0.5):
-            most[0] = max(most[0], len([o for o in w.objects() if o[2] == "container"]))
+            there = w.objects()
+            most[0] = max(most[0], len([o for o in there if o[2] == "container"]))
+            for _, id_, role in there:
+                shown = ask("GET", "/networks/" + id_)[1] if role in subnets else {}
+                subnets.get(role, set()).update(c["Subnet"] for c in (shown.get("IPAM") or {}).get("Config") or [] if ":" not in c["Subnet"])
     t = threading.Thread(target=look)
     t.start()
     ended = [p.communicate(timeout=900) for p in runs]
@@ -139,6 +143,8 @@ def many(w):
     t.join()
     bad = [(p.returncode, out, err) for i, (p, (out, err)) in enumerate(zip(runs, ended)) if p.returncode or out != "%d\n" % i]
     ok(not bad, "%d runs at once: each ends as it should, in %d s" % (MANY, time.monotonic() - mine), bad)
+    halves = {role: {int(subnet.split(".")[2]) >= 128 for subnet in all_} for role, all_ in subnets.items()}
+    ok(halves == {"network": {True}, "egress": {False}}, "a run's network is never where this machine had an address on a way out", subnets)
     ok(most[0] > 3, "control: there were many at a time", most)
     ok(wait_for(lambda: not w.objects(), 10) and not os.listdir(w.state + "/live"), "nothing is left of them", (w.objects(), os.listdir(w.state + "/live")))
 

@@ -70,9 +70,12 @@ class Case:
     def left(self):
         return processes(self.w, self.sessions)
 
+    def recovery_points(self):
+        return points("recover:")
+
     def recover(self):
         """First killed at each of its own points, then whole."""
-        for point in points("recover:"):
+        for point in self.recovery_points():
             p, _ = listed(self.w, env={"OPEN_CONDUIT_FAULT": point})
             count(self.kind, point, p.returncode == -signal.SIGKILL)
             self.ok(p.returncode in (0, -signal.SIGKILL), "recovery killed at " + point, p.stderr)
