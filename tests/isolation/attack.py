@@ -129,7 +129,7 @@ def run_directory():
     os.makedirs(run + "/journal")
     os.makedirs(run + "/deep/er", exist_ok=True)
     os.symlink("/", run + "/root")
-    os.symlink(os.path.expanduser("~"), run + "/home")
+    os.symlink(os.path.expanduser("~"), run + "/link-home")
     try:
         os.rename(run + "/tmp", run + "/tmp2")
         os.symlink(os.path.expanduser("~"), run + "/tmp")

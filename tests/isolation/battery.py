@@ -11,6 +11,9 @@ import base64, ctypes, errno, fcntl, json, os, pty, signal, socket, struct, sys,
 
 libc = ctypes.CDLL(None, use_errno=True)
 F = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
+# Of the two listeners that a proxy is asked for: the host's loopback, or where else they are.
+TARGET = F.get("target", "127.0.0.1")
+ALLOWED, DENIED = ("%s:%s" % (TARGET, F.get(name)) for name in ("http_ok", "http"))
 ATTEMPTS = []
 
 
@@ -259,7 +262,7 @@ def read_operator_agent():
 
 @attempt
 def read_config():
-    return content(F["config"] + "/config.json") == b"topsecret"
+    return b"topsecret" in content(F["config"] + "/config.json")
 
 
 @attempt
@@ -555,7 +558,7 @@ def proxy_request(*parts):
         host, _, port = address.partition(":")
         auth = "Proxy-Authorization: Basic " + base64.b64encode(credentials.encode()).decode() + "\r\n"
     else:
-        host, port = "127.0.0.1", F["http"]
+        host, port = TARGET, F["http"]
     got = b""
     with socket.create_connection((host, int(port)), 5) as s:
         for part in parts:
@@ -604,66 +607,65 @@ def proxy_connect_host_address():
 
 @attempt
 def proxy_connect_nul():
-    return connect_form("127.0.0.1:%d\0.allowed.test:443" % F["http"])
+    return connect_form(DENIED + "\0.allowed.test:443")
 
 
 @attempt
 def proxy_connect_userinfo():
-    return connect_form("127.0.0.1:%d@127.0.0.1:%d" % (F["http_ok"], F["http"]))
+    return connect_form("%s@%s" % (ALLOWED, DENIED))
 
 
 @attempt
 def proxy_connect_other_host():
-    return connect_form("127.0.0.1:%d" % F["http"], "127.0.0.1:%d" % F["http_ok"])
+    return connect_form(DENIED, ALLOWED)
 
 
 @attempt
 def proxy_absolute_form():
-    return proxy_request("GET http://127.0.0.1:%d/ HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % (F["http"], F["http_ok"]))
+    return proxy_request("GET http://%s/ HTTP/1.1\r\nHost: %s\r\n\r\n" % (DENIED, ALLOWED))
 
 
 @attempt
 def proxy_absolute_form_allowed_other_host():
-    return proxy_request("GET http://127.0.0.1:%d/ HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % (F["http_ok"], F["http"]))
+    return proxy_request("GET http://%s/ HTTP/1.1\r\nHost: %s\r\n\r\n" % (ALLOWED, DENIED))
 
 
 @attempt
 def proxy_absolute_form_userinfo():
-    return proxy_request("GET http://127.0.0.1:%d@127.0.0.1:%d/ HTTP/1.1\r\nHost: x\r\n\r\n" % (F["http_ok"], F["http"]))
+    return proxy_request("GET http://%s@%s/ HTTP/1.1\r\nHost: x\r\n\r\n" % (ALLOWED, DENIED))
 
 
 @attempt
 def proxy_absolute_form_encoded():
-    return proxy_request("GET http://127.0.0.1%%3a%d%%40127.0.0.1:%d/ HTTP/1.1\r\nHost: x\r\n\r\n" % (F["http_ok"], F["http"]))
+    return proxy_request("GET http://%s%%40%s/ HTTP/1.1\r\nHost: x\r\n\r\n" % (ALLOWED.replace(":", "%3a"), DENIED))
 
 
 @attempt
 def proxy_origin_form():
-    return proxy_request("GET / HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % F["http"])
+    return proxy_request("GET / HTTP/1.1\r\nHost: %s\r\n\r\n" % DENIED)
 
 
 @attempt
 def proxy_keep_alive():
-    return proxy_request("GET http://127.0.0.1:%d/ HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\n\r\n" % F["http_ok"],
-                         "GET http://127.0.0.1:%d/ HTTP/1.1\r\nHost: x\r\n\r\n" % F["http"])
+    return proxy_request("GET http://%s/ HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\n\r\n" % ALLOWED,
+                         "GET http://%s/ HTTP/1.1\r\nHost: x\r\n\r\n" % DENIED)
 
 
 @attempt
 def proxy_pipelined():
-    return proxy_request("GET http://127.0.0.1:%d/ HTTP/1.1\r\nHost: x\r\n\r\nGET http://127.0.0.1:%d/ HTTP/1.1\r\nHost: x\r\n\r\n"
-                         % (F["http_ok"], F["http"]))
+    return proxy_request("GET http://%s/ HTTP/1.1\r\nHost: x\r\n\r\nGET http://%s/ HTTP/1.1\r\nHost: x\r\n\r\n" % (ALLOWED, DENIED))
 
 
 @attempt
 def proxy_smuggled_body():
-    inner = "GET http://127.0.0.1:%d/ HTTP/1.1\r\nHost: x\r\n\r\n" % F["http"]
-    return proxy_request("POST http://127.0.0.1:%d/ HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n%s"
-                         % (F["http_ok"], len(inner) + 5, inner))
+    inner = "GET http://%s/ HTTP/1.1\r\nHost: x\r\n\r\n" % DENIED
+    return proxy_request("POST http://%s/ HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n%s"
+                         % (ALLOWED, len(inner) + 5, inner))
 
 
 @attempt
 def proxy_upgrade():
-    return proxy_request("GET http://127.0.0.1:%d/ HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n" % F["http"])
+    return proxy_request("GET http://%s/ HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n" % DENIED)
 
 
 @attempt
@@ -950,4 +952,5 @@ def main():
         print("%s\t%s\t%s" % (name, outcome, detail), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

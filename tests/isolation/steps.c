@@ -2,10 +2,10 @@
 /* A run step by step, with a shell command executed on the host between two of its steps, so that
  * a test can change the world between check and use.
  *
- *   steps STATE WORKSPACE POLICY|- WHEN HOOK [--clone] -- CMD…     WHEN: planned, pinned or held
+ *   steps STATE WORKSPACE POLICY|- WHEN HOOK [--clone] [--container] -- CMD…     WHEN: planned, pinned or held
  *
- * POLICY "-" is kind none.  stdout: the exit record, or the error record; status 0 when there was a
- * record, 1 on a refusal.  OPEN_CONDUIT_LIBEXEC and OPEN_CONDUIT_PROVIDER_DIR as for the host. */
+ * POLICY "-" is kind none; with --container it is a container's.  stdout: the exit record, or the error
+ * record; status 0 when there was a record, 1 on a refusal.  OPEN_CONDUIT_LIBEXEC and OPEN_CONDUIT_PROVIDER_DIR as for the host. */
 #include <openconduit/openconduit.h>
 
 #include <stdbool.h>
@@ -106,6 +106,20 @@ static void on_failed(oc_run *run, const oc_error *err, void *userdata)
 	refuse(userdata, err);
 }
 
+/* False: something else stands before the command. */
+static bool read_flags(char **argv, int *at, oc_request *request, bool *container)
+{
+	for (; argv[*at]; ++*at) {
+		if (!strcmp(argv[*at], "--clone"))
+			request->git = OC_GIT_CLONE;
+		else if (!strcmp(argv[*at], "--container"))
+			*container = true;
+		else
+			break;
+	}
+	return argv[*at] && !strcmp(argv[*at], "--");
+}
+
 static void must(int rc, oc_error *const *err)
 {
 	if (rc >= 0)
@@ -122,10 +136,25 @@ static void wait_until(oc_context *ctx, struct step *s, const bool *flag, oc_pla
 		must(oc_context_wait(ctx, 1000, &err), &err);
 }
 
+static oc_broker *make_broker(oc_store *store, bool none, bool container)
+{
+	oc_broker_options options = OC_BROKER_OPTIONS_INIT;
+	oc_broker *broker = NULL;
+	oc_error *err = NULL;
+
+	options.provider_dir = getenv("OPEN_CONDUIT_PROVIDER_DIR");
+	if (none)
+		must(oc_unsandboxed_broker_new(store, NULL, &broker, &err), &err);
+	else if (container)
+		must(oc_container_broker_new(store, &options, &broker, &err), &err);
+	else
+		must(oc_sandbox_broker_new(store, &options, &broker, &err), &err);
+	return broker;
+}
+
 int main(int argc, char **argv)
 {
 	oc_context_options options = OC_CONTEXT_OPTIONS_INIT;
-	oc_broker_options broker_options = OC_BROKER_OPTIONS_INIT;
 	oc_request request = OC_REQUEST_INIT;
 	oc_run_ops ops = OC_RUN_OPS_INIT;
 	struct step s = { 0 };
@@ -134,7 +163,7 @@ int main(int argc, char **argv)
 	oc_broker *broker = NULL;
 	oc_error *err = NULL;
 	oc_run *run = NULL;
-	bool none;
+	bool none, container = false;
 	int at = 6;
 
 	if (argc < 8)
@@ -144,22 +173,15 @@ int main(int argc, char **argv)
 	s.hook = argv[5];
 	request.workspace = argv[2];
 	request.policy = none ? NULL : argv[3];
-	if (!strcmp(argv[at], "--clone")) {
-		request.git = OC_GIT_CLONE;
-		at++;
-	}
-	if (strcmp(argv[at], "--") != 0)
+	if (!read_flags(argv, &at, &request, &container))
 		return 2;
 	request.argv = (const char *const *)argv + at + 1;
 	options.state_dir = argv[1];
 	options.libexec_dir = getenv("OPEN_CONDUIT_LIBEXEC");
-	broker_options.provider_dir = getenv("OPEN_CONDUIT_PROVIDER_DIR");
 	must(oc_context_new(&options, &ctx, &err), &err);
 	must(oc_store_open(ctx, &store, &err), &err);
-	must(none ? oc_unsandboxed_broker_new(store, NULL, &broker, &err)
-	          : oc_sandbox_broker_new(store, &broker_options, &broker, &err),
-	     &err);
-	must(oc_broker_check(broker, on_check, &s, &err), &err);
+	broker = make_broker(store, none, container);
+	must(oc_broker_check_policy(broker, container ? request.policy : NULL, on_check, &s, &err), &err);
 	wait_until(ctx, &s, &s.checked, NULL);
 	if (!s.over) {
 		must(oc_broker_plan(broker, &request, on_plan, &s, &err), &err);

@@ -35,7 +35,7 @@ def script(w):
 
 
 def attack(w, name, mode, policy, *flags, **kw):
-    title = "unix_sockets %s: %s" % (mode, name)
+    title = "%s: %s" % (mode, name)
     status, *end = ATTACKS[name]
     p = w.oc("exec", "--policy", policy, *flags, "--", "/usr/bin/python3", script(w), name, text=False, **kw)
     ok(b"GOT" not in p.stdout, title + " gains nothing", p.stdout[:600])
@@ -69,7 +69,7 @@ def forged_bytes(w, mode, policy):
     """Forged frames and a forged journal record are output like any other."""
     p, run = attack(w, "frames", mode, policy)
     kept = journal(w, run)
-    ok(FORGED in kept[0] and kept == (p.stdout, p.stderr), "unix_sockets %s: forged frames are kept as what they are: output" % mode, kept)
+    ok(FORGED in kept[0] and kept == (p.stdout, p.stderr), "%s: forged frames are kept as what they are: output" % mode, kept)
 
 
 def outlives_nothing(w, mode, policy):
@@ -77,7 +77,7 @@ def outlives_nothing(w, mode, policy):
     beat = w.ws + "/heartbeat"
     size = os.path.getsize(beat)
     time.sleep(0.5)
-    ok(size > 0 and os.path.getsize(beat) == size, "unix_sockets %s: no daemon of the agent outlives the run" % mode, os.path.getsize(beat) - size)
+    ok(size > 0 and os.path.getsize(beat) == size, "%s: no daemon of the agent outlives the run" % mode, os.path.getsize(beat) - size)
     os.unlink(beat)
 
 
@@ -85,16 +85,16 @@ def stops(w, mode, policy):
     """A child that ignores SIGTERM, a child in a new session: the timeout ends them all."""
     shell = "trap '' TERM; (setsid sh -c 'trap \"\" TERM; while :; do date +%N > beat; sleep 0.1; done' &) ; while :; do sleep 0.1; done"
     p = w.oc("exec", "--policy", policy, "--timeout", "1500ms", "--", "/bin/sh", "-c", shell, timeout=120)
-    ok(p.returncode == 124, "unix_sockets %s: a run that ignores SIGTERM ends by its timeout" % mode, "%d %s" % (p.returncode, p.stderr))
+    ok(p.returncode == 124, "%s: a run that ignores SIGTERM ends by its timeout" % mode, "%d %s" % (p.returncode, p.stderr))
     before = open(w.ws + "/beat").read()
     time.sleep(0.5)
-    ok(before and open(w.ws + "/beat").read() == before, "unix_sockets %s: and so does its child in a new session" % mode)
+    ok(before and open(w.ws + "/beat").read() == before, "%s: and so does its child in a new session" % mode)
 
 
 def run_directory_harmless(w, policy):
     """What the agent made of {run} is removed without following a link out of it."""
     put(w.home + "/kept", "kept")
-    attack(w, "run_directory", "none", policy)
+    attack(w, "run_directory", "unix_sockets none", policy)
     ok(open(w.home + "/kept").read() == "kept" and os.path.exists(w.outside + "/victim"), "cleaning {run} followed no link of the agent's")
 
 
@@ -170,7 +170,7 @@ def main():
         memory(w)
     controls(w)
     for mode in ("none", "all"):
-        policy = w.policy(**({"unix_sockets": "all"} if mode == "all" else {}))
+        policy, mode = w.policy(**({"unix_sockets": "all"} if mode == "all" else {})), "unix_sockets " + mode
         for name in ATTACKS:
             if name in ("frames", "orphans", "run_directory"):
                 continue
@@ -202,4 +202,5 @@ def memory(w):
     finish()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -80,15 +80,16 @@ def control(w, f, fds):
 
 def inside(w, f, policy, how, fds):
     """What the battery says inside, and the whole text for when it says nothing."""
-    script = put(w.ws + "/battery.py", open(HERE + "/battery.py").read(), 0o644)
-    command = ["/usr/bin/python3", script, json.dumps(f)]
+    scripts = w.put_scripts()
+    command = ["/usr/bin/python3", "-B", scripts[-1], json.dumps(f)]
     if how == "clone":
         _, record = w.steps(policy, "never", "true", command, pass_fds=fds, timeout=300)
         text, more = w.printed, json.dumps(record)
     else:
         p = w.oc("exec", "--policy", policy, "--", *command, pass_fds=fds, timeout=300)
         text, more = p.stdout, "status %d %s" % (p.returncode, p.stderr)
-    os.unlink(script)
+    for script in scripts:
+        os.unlink(script)
     return parse(text), more + text[-500:]
 
 
@@ -112,28 +113,28 @@ credentials, _, address = url.rpartition("@")
 host, _, port = address.partition(":")
 s = socket.create_connection((host, int(port)), 5)
 s.settimeout(5)
-s.sendall(b"GET http://127.0.0.1:%d/ HTTP/1.1\\r\\nHost: x\\r\\nProxy-Authorization: Basic " + base64.b64encode(credentials.encode()) + b"\\r\\n\\r\\n")
+s.sendall(b"GET http://%s:%d/ HTTP/1.1\\r\\nHost: x\\r\\nProxy-Authorization: Basic " + base64.b64encode(credentials.encode()) + b"\\r\\n\\r\\n")
 print(s.recv(4096))
-""" % f["http_ok"])
+""" % (f.get("target", "127.0.0.1"), f["http_ok"]))
     ok("listener-allowed" in p.stdout, "the control: through the proxy, the listener that is allowed answers", p.stdout + p.stderr)
 
 
 def battery(w, s, f, outside, mode, how, fds):
-    title = "unix_sockets %s, %s" % (mode, how)
-    policy = w.policy(network={"allow": ["127.0.0.1:%d" % s.http_ok]}, **({"unix_sockets": "all"} if mode == "all" else {}))
+    title = "unix_sockets %s, %s" % (mode, how) if mode else "in a container, " + how
+    policy = w.policy(network={"allow": ["%s:%d" % (f.get("target", "127.0.0.1"), f["http_ok"])]}, **({"unix_sockets": "all"} if mode == "all" else {}))
     before, datagrams, world = list(s.hits), s.datagrams, witness(w)
     got, text = inside(w, f, policy, how, fds)
-    ok(set(got) == set(outside), "%s: every attempt was made inside" % title, "%d of %d; %s; %s" % (len(got), len(outside), sorted(set(outside) - set(got)), text))
+    ok(set(got) == set(outside), "%s: every attempt was made inside" % title, "%d of %d; %s; %s" % (len(got), len(outside), text, sorted(set(outside) - set(got))))
     for name, (outcome, detail) in sorted(got.items()):
         if how == "clone" and name in CLONE_MAY:
             skip("%s: %s" % (title, name), "a repository beneath a clone is the agent's own")
             continue
         ok(outcome == "blocked" and not detail.endswith("Error"), "%s: %s is blocked" % (title, name), outcome + " " + detail)
-    reached = [h for h in s.hits[len(before):] if h != ("127.0.0.1", s.http_ok)]
+    reached = [h for h in s.hits[len(before):] if not isinstance(h, tuple) or h[1] != f["http_ok"]]
     ok(not reached and s.datagrams == datagrams, "%s: nothing reached a service of the host" % title, reached)
     after = witness(w)
     ok(after == world, "%s: every file outside and in .git is as it was" % title, [p for p in {*after, *world} if after.get(p) != world.get(p)])
-    if how == "exec":
+    if mode and how == "exec":
         allowed_works(w, f, policy)
 
 
@@ -170,7 +171,7 @@ def search(place, needle):
     return found
 
 
-def secrets(w):
+def secrets(w, elsewhere=lambda canary: None):
     """A secret is in the agent's environment, and nowhere else: no other process, no argument, no record, no file."""
     canary = "canary-%d-zebra" % os.getpid()
     script = put(w.ws + "/look.py", r'''
@@ -187,12 +188,11 @@ for p in filter(str.isdigit, os.listdir("/proc")):
             print("FOUND in", name, p)
 ''', 0o644)
     policy = w.policy()
-    args = [BUILD + "/host/open-conduit", "exec", "--policy", policy, "--secret", "TOKEN=env:MINE", "--", "/bin/sh", "-c",
-            "exec /usr/bin/python3 %s; " % script]
-    p = w.oc(*args[1:], env={"MINE": canary})
+    args = ["exec", "--policy", policy, "--secret", "TOKEN=env:MINE", "--", "/bin/sh", "-c"]
+    p = w.oc(*args, "exec /usr/bin/python3 %s; " % script, env={"MINE": canary})
     ok("have %d" % len(canary) in p.stdout and "FOUND" not in p.stdout and p.returncode == 0, "a secret is in the agent's environment, and in no other process inside", p.stdout + p.stderr)
     # While it runs: every process of this user on the host but the host command itself, whose environment it came from.
-    q = subprocess.Popen(args[:-1] + ["echo up; sleep 1000"], env={**w.env, "MINE": canary}, cwd=w.ws, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    q = subprocess.Popen(w.command(*args, "echo up; sleep 1000"), env={**w.env, "MINE": canary}, cwd=w.ws, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
     q.stdout.readline()
     found, agent = [], False
     for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -208,6 +208,7 @@ for p in filter(str.isdigit, os.listdir("/proc")):
                 else:
                     found.append((pid, name, line[:80]))
     ok(agent and not found, "on the host the secret is in the agent's processes alone", found)
+    elsewhere(canary)
     on_disk = search(w.home + "/.local", canary.encode())
     ok(not on_disk, "while it runs no file of the state holds the secret", on_disk)
     q.terminate()
@@ -220,11 +221,11 @@ def policy_changed_mid_run(w):
     """The policy's file is rewritten while the run lives: nothing changes, and the record has the old text."""
     policy = w.policy("changing.json")
     before = open(policy).read()
-    q = subprocess.Popen([BUILD + "/host/open-conduit", "exec", "--policy", policy, "--", "/bin/sh", "-c",
-                          "echo up; while ! [ -e go ]; do sleep 0.05; done; cat %s/secret; exit 0" % w.denied],
+    q = subprocess.Popen(w.command("exec", "--policy", policy, "--", "/bin/sh", "-c",
+                                   "echo up; while ! [ -e go ]; do sleep 0.05; done; cat %s/secret; exit 0" % w.denied),
                          env=w.env, cwd=w.ws, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True)
     q.stdout.readline()
-    put(policy, json.dumps({"write": ["{workspace}"], "read": {"allow": [w.denied]}}))
+    put(policy, json.dumps(w.wider()))
     put(w.ws + "/go", "")
     text = q.communicate(timeout=60)[0]
     run = json.loads(w.oc("runs", "list", "--json").stdout)["runs"][0]["id"]
@@ -240,7 +241,7 @@ def replaced_between(w):
     copy = w.root + "/product/libexec"
     shutil.copytree(BUILD + "/libexec", copy)
     os.symlink(BUILD + "/lib", w.root + "/product/lib")  # of the provider, relative to itself
-    for victim in ("open-conduit-guest", "providers/open-conduit-provider-srt"):
+    for victim in ("open-conduit-guest", "providers/open-conduit-provider-" + w.provider):
         hook = "cp {0}/{1} {0}/new && printf x >> {0}/new && mv {0}/new {0}/{1}".format(copy, victim)
         for when in ("never", "pinned", "held"):
             _, record = w.steps(w.policy(), when, hook, ["/bin/sh", "-c", "echo ran > ran"], env={"OPEN_CONDUIT_LIBEXEC": copy})
@@ -255,13 +256,8 @@ def replaced_between(w):
             shutil.copy(BUILD + "/libexec/" + victim, copy + "/" + victim)
 
 
-def main():
-    w = World()
-    # High, and before anything else is open: srt leaves inherited descriptors from 17 on open after a first gap.
-    fd = fcntl.fcntl(os.open(w.outside + "/secret", os.O_RDONLY), fcntl.F_DUPFD, 64)
-    dir_fd = fcntl.fcntl(os.open(w.outside, os.O_RDONLY), fcntl.F_DUPFD, 70)
-    s = Services(w)
-    o = Objects()
+def plant(w):
+    """What the attempts need in the world."""
     os.symlink(w.outside, w.ws + "/planted")
     put(w.outside + "/removable", "")
     subprocess.run(["git", "init", "-q", "--bare", w.ws + "/.git/modules/sub"], check=True, env={"PATH": "/usr/bin:/bin", "HOME": w.root})
@@ -269,6 +265,20 @@ def main():
     for d in (w.state, w.state + "/live", w.state + "/live/otherrun0000"):
         os.chmod(d, 0o700)
     ok(w.oc("exec", "--unsandboxed", "--", "/bin/true").returncode == 0, "a run of another kind is there to be found")
+
+
+def open_outside(w):
+    # High, and before anything else is open: srt leaves inherited descriptors from 17 on open after a first gap.
+    fd = fcntl.fcntl(os.open(w.outside + "/secret", os.O_RDONLY), fcntl.F_DUPFD, 64)
+    return fd, fcntl.fcntl(os.open(w.outside, os.O_RDONLY), fcntl.F_DUPFD, 70)
+
+
+def main():
+    w = World()
+    fd, dir_fd = open_outside(w)
+    s = Services(w)
+    o = Objects()
+    plant(w)
     f = facts(w, s, o, fd, dir_fd)
     outside, stderr = control(w, f, [fd, dir_fd])
     ok(len(outside) > 110, "the control ran every attempt", "%d %s" % (len(outside), stderr))
@@ -291,4 +301,5 @@ def main():
     finish()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -24,6 +24,10 @@ def put(path, text="topsecret", mode=0o600):
 
 
 class World:
+    kind = ()  # flags of steps
+    provider = "srt"
+    scripts = ("battery.py",)  # the last one is run
+
     def __init__(self, clone=True):
         if os.geteuid() == 0:
             sys.exit("these tests run as an ordinary user")
@@ -75,25 +79,37 @@ class World:
         provider.ask("create", checkout=checkout, dir=clone, branch="main", base=None, author={"name": "t", "email": "t@example.test"})
         provider.end()
 
+    def command(self, *args):
+        return [BUILD + "/host/open-conduit", *args]
+
     def oc(self, *args, input=None, env=None, timeout=180, cwd=None, pass_fds=(), text=True):
-        return subprocess.run([BUILD + "/host/open-conduit", *args], cwd=cwd or self.ws, env={**self.env, **(env or {})},
+        return subprocess.run(self.command(*args), cwd=cwd or self.ws, env={**self.env, **(env or {})},
                               input=input, text=text, stdin=None if input is not None else subprocess.DEVNULL,
                               capture_output=True, timeout=timeout, pass_fds=pass_fds)
 
+    def base(self):
+        return {"write": ["{workspace}"], "read": {"deny": [self.denied]}, "network": {"allow": []}}
+
+    def wider(self):
+        """One that lets what base() denies be read."""
+        return {"write": ["{workspace}"], "read": {"allow": [self.denied]}}
+
     def policy(self, name="policy.json", **members):
-        policy = {"write": ["{workspace}"], "read": {"deny": [self.denied]}, "network": {"allow": []}}
-        policy.update(members)
+        policy = {**self.base(), **members}
         return put(self.root + "/" + name, json.dumps(policy))
 
     def steps(self, policy, when, hook, command, clone=True, env=None, timeout=180, pass_fds=()):
         """One run by the API, the hook in between: (status, record).  What the command printed is in self.printed."""
         text = policy if policy == "-" else open(policy).read()
         args = [BUILD + "/tests/isolation/steps", self.state, self.ws, text, when, hook]
-        p = subprocess.run(args + (["--clone"] if clone else []) + ["--", *command], cwd=self.ws, env={**self.env, **(env or {})},
+        p = subprocess.run(args + (["--clone"] if clone else []) + [*self.kind, "--", *command], cwd=self.ws, env={**self.env, **(env or {})},
                            text=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, pass_fds=pass_fds)
         self.printed = p.stderr
         lines = p.stdout.strip().splitlines()
         return p.returncode, json.loads(lines[-1]) if lines else {"raw": p.stderr, "status": p.returncode}
+
+    def put_scripts(self):
+        return [put(self.ws + "/" + name, open(HERE + "/" + name).read(), 0o644) for name in self.scripts]
 
     def runs(self):
         p = self.oc("runs", "list", "--json")
@@ -126,7 +142,8 @@ class Services:
         self.http_ok = self.listen(socket.AF_INET, ("127.0.0.1", 0), self.answer_http("allowed"))
         self.http = self.listen(socket.AF_INET, ("127.0.0.1", 0), self.answer_http("denied"))
         self.http_any = self.listen(socket.AF_INET, ("0.0.0.0", 0), self.answer_http("denied"))
-        self.udp = self.listen_udp()
+        self.datagrams = 0
+        self.udp = self.listen_udp(socket.AF_INET, ("127.0.0.1", 0))
         self.fifo = world.home + "/fifo"
         os.mkfifo(self.fifo)
         self.fifo_fd = os.open(self.fifo, os.O_RDONLY | os.O_NONBLOCK)
@@ -163,11 +180,10 @@ class Services:
                 pass
         return answer
 
-    def listen_udp(self):
-        s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        s.bind(("127.0.0.1", 0))
+    def listen_udp(self, family, address):
+        s = socket.socket(family, socket.SOCK_DGRAM)
+        s.bind(address)
         self.sockets.append(s)
-        self.datagrams = 0
 
         def serve():
             while True:
