@@ -22,7 +22,7 @@
 #define O_TMPFILE (020000000 | O_DIRECTORY)
 #endif
 #define TMPFS_MAGIC_NUMBER 0x01021994
-#define OWN_TMPFS_AGE      10 /* seconds: made while this sandbox was */
+#define OWN_TMPFS_AGE      10 /* seconds: made while this sandbox was, so not so long before its first process */
 #define ENTRIES_MAX        100000
 
 /* Of the kernel, whose structure not every libc has. */
@@ -194,6 +194,29 @@ static bool find_mount(uint64_t id, char root[256], char point[512])
 	return found;
 }
 
+/* How long the first process of this namespace has been there, in seconds; 0 where it can't be told.  A sandbox may wait for as long as
+ * its machine is busy before it is looked at. */
+static int64_t first_process_age(void)
+{
+	char stat[1024], uptime[64], *p;
+	unsigned long long start = 0;
+	long ticks = sysconf(_SC_CLK_TCK);
+	int64_t age;
+
+	if (ticks <= 0 || oc_read_small("/proc/1/stat", stat, sizeof(stat)) <= 0 ||
+	    oc_read_small("/proc/uptime", uptime, sizeof(uptime)) <= 0)
+		return 0;
+	/* The name is in brackets and may hold anything; the 20th field after it is the start. */
+	p = strrchr(stat, ')');
+	for (int i = 0; p && i < 20; i++)
+		p = strchr(p + 1, ' ');
+	if (!p)
+		return 0;
+	start = strtoull(p + 1, NULL, 10);
+	age = strtoll(uptime, NULL, 10) - (int64_t)(start / (unsigned long long)ticks);
+	return age > 0 ? age : 0;
+}
+
 /* A tmpfs that was made for this sandbox: the whole of one is mounted here, and it is as young as we are.
  * A host's tmpfs shows as a part of one or is older. */
 bool oc_probe_own_tmpfs(const char *path)
@@ -210,7 +233,7 @@ bool oc_probe_own_tmpfs(const char *path)
 		return false;
 	if (own_statx(point, OWN_STATX_BTIME, &sx) < 0 || !(sx.mask & OWN_STATX_BTIME))
 		return false;
-	return sx.btime.sec >= wall_now() - OWN_TMPFS_AGE;
+	return sx.btime.sec >= wall_now() - first_process_age() - OWN_TMPFS_AGE;
 }
 
 /* 0: something can be made in it (and is gone again); -errno: it can't. */
