@@ -205,17 +205,17 @@ def away_and_lost(w):
 def strangers(w):
     """Others' things: with names like ours, with our labels, and another instance's with the run's own."""
     c = Box(w, "what others have in the engine, by names and labels like a run's")
-    made, labels = [], {}
+    made = []
 
     def make(path):
         if made:
             return True
-        ours = {LABEL + k: v for k, v in (("instance", w.instance), ("role", "container"), ("run", os.path.basename(c.dirs()[0])))}
-        labels.update(ours)
+        run = os.path.basename(c.dirs()[0])
+        ours = {LABEL + k: v for k, v in (("instance", w.instance), ("role", "container"), ("run", run))}
         for i, more in enumerate(({}, {LABEL + "instance": "another"})):
             body = {"Image": w.image, "Cmd": ["/bin/true"], "Labels": {**ours, **more}}
-            made.append(("containers", ask("POST", "/containers/create?name=%s-%d" % (c.dirs()[0][-20:], i), body)[1]["Id"]))
-            body = {"Name": "%s-%d" % (c.dirs()[0][-20:], i), "Labels": {**ours, "%srole" % LABEL: "network", **more}, "Internal": True,
+            made.append(("containers", ask("POST", "/containers/create?name=oc-%s-%d" % (run, i), body)[1]["Id"]))
+            body = {"Name": "oc-%s-%d" % (run, i), "Labels": {**ours, "%srole" % LABEL: "network", **more}, "Internal": True,
                     "IPAM": {"Config": [{"Subnet": "10.21%d.255.0/29" % (4 + i)}]}}
             made.append(("networks", ask("POST", "/networks/create", body)[1]["Id"]))
         w.strangers += [id_ for _, id_ in made]
