@@ -8,10 +8,10 @@
 set -u
 # shellcheck source=tests/lib/tap.sh
 . tests/lib/tap.sh
+# shellcheck source=tests/engine/gateway.sh
+. tests/engine/gateway.sh
 
-OPEN_CONDUIT_GATEWAY_IMAGE=$(DOCKER_HOST=$OC_DOCKER_HOST PATH=$(dirname "$OC_DOCKER"):$PATH meson compile -C "$OC_BUILD" gateway-image | tail -n 1)
-export OPEN_CONDUIT_GATEWAY_IMAGE
-expect 'there is a gateway image' grep -q '^sha256:' <<<"$OPEN_CONDUIT_GATEWAY_IMAGE"
+gateway_image
 for test in test_check test_run test_meddled; do
 	python3 "tests/docker/$test.py" || oc_failed=1
 done
