@@ -8,10 +8,9 @@
 set -u
 # shellcheck source=tests/lib/tap.sh
 . tests/lib/tap.sh
+# shellcheck source=tests/engine/gateway.sh
+. tests/engine/gateway.sh
 export OPEN_CONDUIT_LIBEXEC=$OC_BUILD/libexec
-OPEN_CONDUIT_GATEWAY_IMAGE=$(DOCKER_HOST=$OC_DOCKER_HOST python3 providers/docker/gateway/image.py --docker "$OC_DOCKER" \
-	"$OC_BUILD/providers/docker/gateway/open-conduit-gateway" test | tail -n 1)
-export OPEN_CONDUIT_GATEWAY_IMAGE
-expect "the gateway's image is made: $OPEN_CONDUIT_GATEWAY_IMAGE" test "${OPEN_CONDUIT_GATEWAY_IMAGE#sha256:}" != "$OPEN_CONDUIT_GATEWAY_IMAGE"
+gateway_image
 /usr/bin/python3 tests/host/container.py || oc_failed=1
 finish

@@ -9,12 +9,11 @@
 set -u
 # shellcheck source=tests/lib/tap.sh
 . tests/lib/tap.sh
+# shellcheck source=tests/engine/gateway.sh
+. tests/engine/gateway.sh
 
 export OPEN_CONDUIT_LIBEXEC=$OC_BUILD/libexec
-OPEN_CONDUIT_GATEWAY_IMAGE=$(DOCKER_HOST=$OC_DOCKER_HOST python3 providers/docker/gateway/image.py --docker "$OC_DOCKER" \
-	"$OC_BUILD/providers/docker/gateway/open-conduit-gateway" test | tail -n 1)
-export OPEN_CONDUIT_GATEWAY_IMAGE
-expect 'there is a gateway image' grep -q '^sha256:' <<<"$OPEN_CONDUIT_GATEWAY_IMAGE"
+gateway_image
 # A third of them leaves room for a machine three times as slow.
 limit=900
 [ "${OC_TIER:-}" != soak ] || limit=6000
