@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # title: Container runs: their engine killed and started again, and a full disk
-# tier: full
+# tier: soak
 # engine: yes
 # user: root
 # packages: python3
