@@ -49,7 +49,6 @@ static bool nothing_left(struct oc_guard *g)
 
 	if (!g->cleanup || g->launch.clean || !oc_preflight_started(g->run_dir))
 		return true;
-	oc_fault("guard:before-cleanup");
 	rc = oc_plan_view_load(g->run_dir, g->digest, &plan, &err);
 	if (rc >= 0) {
 		rc = oc_guard_cleanup(plan.json, g->digest, &err);
