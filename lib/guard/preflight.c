@@ -57,27 +57,28 @@ static void check_identity(const char *path, const json_t *planned, const char *
 	collect(all, err);
 }
 
-static void check_grants(const struct oc_plan_view *p, oc_error **all)
+/* A rule that is no grant has no number, and the run's own directories are made afresh below. */
+static void check_places(const struct oc_plan_view *p, const char *list, const char *what, bool numbered,
+                         oc_error **all)
 {
-	const json_t *list = json_object_get(p->resolved, "write"), *git = json_object_get(p->resolved, "git"), *item;
+	const json_t *item;
 	size_t i;
 
-	json_array_foreach(list, i, item)
+	json_array_foreach(json_object_get(p->resolved, list), i, item)
 	{
 		const char *path = oc_json_text(item, "path");
 
-		/* The run's own directories are made afresh below. */
-		if (path && !oc_path_within(p->live, path))
-			check_identity(path, item, "The write grant", "sandbox_denied", all);
+		if (path && !oc_path_within(p->live, path) && (!numbered || oc_json_integer(item, "ino", 0)))
+			check_identity(path, item, what, "sandbox_denied", all);
 	}
-	/* Those of a container say what they were: they are mounted. */
-	json_array_foreach(json_object_get(p->resolved, "read"), i, item)
-	{
-		const char *path = oc_json_text(item, "path");
+}
 
-		if (path && oc_json_integer(item, "ino", 0) && !oc_path_within(p->live, path))
-			check_identity(path, item, "The read grant", "sandbox_denied", all);
-	}
+static void check_grants(const struct oc_plan_view *p, oc_error **all)
+{
+	const json_t *git = json_object_get(p->resolved, "git");
+
+	check_places(p, "write", "The write grant", false, all);
+	check_places(p, "read", "The read grant", true, all);
 	if (json_is_object(git) && oc_json_text(git, "path"))
 		check_identity(oc_json_text(git, "path"), git, "The repository", "sandbox_denied", all);
 }
