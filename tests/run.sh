@@ -179,9 +179,9 @@ for file in "${stages[@]}"; do
 	else
 		grep -E '^skip - |^ok( [0-9]+)? - .*# SKIP|^note - ' "$log" | sed 's/^/   /'
 		if [ "$verdict" = FAILED ]; then
-			grep -E '^not ok' "$log" | sed 's/^/   /'
+			grep -E -m 5 -B 6 -A 20 '^not ok' "$log" | sed 's/^/   /'
 			printf '   -- the end of %s:\n' "$log"
-			tail -n 60 "$log" | sed 's/^/   | /'
+			tail -n 20 "$log" | sed 's/^/   | /'
 		fi
 	fi
 	line=$(printf '%-8s %4d passed %3d failed %3d skipped %5d s  %s%s' "$verdict" "$p" "$f" "$s" $((SECONDS - begin)) "$title" "${why:+: $why}")

@@ -346,14 +346,14 @@ static int ask_check(struct oc_operation *op, oc_error **err)
 	oc_context *ctx = op->broker->ctx;
 	oc_cleanup(oc_json_decrefp) json_t *params = json_object();
 	oc_cleanup(oc_freep) char *live = oc_path_join(ctx->state_dir, "live");
-	const json_t *place = op->policy ? json_object_get(op->policy->normal, "provider") : NULL;
+	const struct oc_policy *policy = oc_kind_container(op->broker->kind) ? op->policy : NULL;
 
 	if (!live || !oc_json_set_string(params, "state_dir", ctx->state_dir) ||
 	    !oc_json_set_string(params, "guest", op->broker->guest) || !oc_json_set_string(params, "live_dir", live))
 		return oc_nomem(err);
-	if (oc_kind_container(op->broker->kind) &&
-	    (!oc_json_set_string(params, "context", oc_json_text(place, "context")) ||
-	     !oc_json_set_string(params, "image", oc_json_text(op->policy->normal, "image"))))
+	if (policy && (!oc_json_set_string(params, "context",
+	                                   oc_json_text(json_object_get(policy->normal, "provider"), "context")) ||
+	               !oc_json_set_string(params, "image", oc_json_text(policy->normal, "image"))))
 		return oc_nomem(err);
 	return oc_provider_call(op->broker->provider, "check", oc_steal(params), CHECK_TIMEOUT_MS, check_answered, op,
 	                        err);

@@ -244,27 +244,22 @@ static int add_volumes(struct mounts *m, const struct mounts_input *in, struct r
 	return 0;
 }
 
-static int by_target(const void *a, const void *b)
-{
-	return strcmp(text_of(*(json_t *const *)a, "Target"), text_of(*(json_t *const *)b, "Target"));
-}
-
+/* By target, so that what lies in a mount comes after it. */
 static int sort(struct mounts *m, struct refusal *r)
 {
-	size_t n = json_array_size(m->list), i;
-	json_t **v = calloc(n + 1, sizeof(*v)), *sorted = json_array();
+	json_t *sorted = json_array(), *mount;
+	size_t i, at;
 
-	for (i = 0; v && i < n; i++)
-		v[i] = json_array_get(m->list, i);
-	if (v)
-		qsort(v, n, sizeof(*v), by_target);
-	for (i = 0; v && i < n; i++)
-		if (json_array_append(sorted, v[i]) < 0)
+	json_array_foreach (m->list, i, mount) {
+		for (at = i; at > 0; at--)
+			if (strcmp(text_of(json_array_get(sorted, at - 1), "Target"), text_of(mount, "Target")) <= 0)
+				break;
+		if (json_array_insert(sorted, at, mount) < 0)
 			no_memory(r);
-	free(v);
+	}
 	json_decref(m->list);
 	m->list = sorted;
-	return v && sorted && !r->reason ? 0 : no_memory(r);
+	return sorted && !r->reason ? 0 : no_memory(r);
 }
 
 int mounts_plan(const struct mounts_input *in, struct mounts *out, struct refusal *r)

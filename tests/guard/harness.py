@@ -77,7 +77,7 @@ class Journal:
 
 
 class Connection:
-    def __init__(self, path, timeout=10):
+    def __init__(self, path, timeout=60):
         self.s = socket.socket(socket.AF_UNIX)
         self.s.settimeout(timeout)
         self.s.connect(path)
@@ -114,7 +114,7 @@ class Connection:
     def call(self, method, params=None):
         return self.reply(self.send(method, params))
 
-    def wait(self, *names, timeout=20):
+    def wait(self, *names, timeout=60):
         until = time.time() + timeout
         while True:
             for state in self.states:
@@ -172,7 +172,7 @@ class Run:
         env = {"PATH": "/usr/bin:/bin"}
         if fault:
             env["OPEN_CONDUIT_FAULT"] = fault
-        return subprocess.run([self.guard, self.dir], env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=30)
+        return subprocess.run([self.guard, self.dir], env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
 
     def connect(self, hello=True):
         cwd = os.getcwd()
@@ -198,7 +198,7 @@ class Run:
             assert "result" in reply, reply
         return c
 
-    def finish(self, c, timeout=30):
+    def finish(self, c, timeout=60):
         record = c.wait("exited", timeout=timeout)["record"]
         c.close()
         self.journal.read()
@@ -217,13 +217,16 @@ class Run:
         with open(os.path.join(self.dir, "guard.json")) as f:
             return json.load(f)
 
-    def gone(self, timeout=10):
+    def gone(self, timeout=60):
         """The guard's process has ended."""
         pid, until = self.info()["pid"], time.time() + timeout
-        while os.path.exists("/proc/%d" % pid):
-            with open("/proc/%d/stat" % pid) as f:
-                if f.read().rsplit(")", 1)[1].split()[0] == "Z":
-                    return
+        while True:
+            try:
+                with open("/proc/%d/stat" % pid) as f:
+                    if f.read().rsplit(")", 1)[1].split()[0] == "Z":
+                        return
+            except OSError:
+                return
             assert time.time() < until, "the guard is still there"
             time.sleep(0.01)
 
