@@ -5,13 +5,14 @@
  *     what   the policy doesn't grant a path that the run needs
  *     about  /srv/data
  *     fix    mkdir -p /srv/data
+ *     and    what else is wrong with the same, and mended by it
  */
 #include "host.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MORE_MAX 50
+#define MORE_MAX 12
 
 static void line(struct out *o, const char *label, const char *text)
 {
@@ -40,27 +41,41 @@ static void headline(struct out *o, const char *what, const json_t *error)
 	out_put(o, "\n");
 }
 
+static bool same(const json_t *a, const json_t *b, const char *member)
+{
+	return json_equal(json_object_get(a, member), json_object_get(b, member)) != 0;
+}
+
+static void another(struct out *o, const json_t *error, const json_t *last, const json_t *one)
+{
+	const char *reason = host_string(one, "reason");
+
+	if (same(last, one, "reason") && same(last, one, "subject") && same(last, one, "fix")) {
+		line(o, "and", host_string(one, "message"));
+		return;
+	}
+	out_put(o, "  and");
+	if (reason && !same(error, one, "reason"))
+		out_printf(o, ": %s", reason);
+	out_put(o, "\n");
+	block(o, one);
+}
+
 void host_report_json(struct host *h, const char *what, const json_t *error)
 {
-	const json_t *more = json_object_get(error, "more"), *one;
-	const char *reason = host_string(error, "reason");
+	const json_t *more = json_object_get(error, "more"), *one, *last = error;
 	size_t i;
 
 	headline(&h->err, what, error);
 	block(&h->err, error);
 	json_array_foreach(more, i, one)
 	{
-		const char *other = host_string(one, "reason");
-
 		if (i == MORE_MAX) {
-			out_printf(&h->err, "  … and %zu more\n", json_array_size(more) - i);
+			out_printf(&h->err, "  … and %zu more, which --json lists\n", json_array_size(more) - i);
 			break;
 		}
-		out_put(&h->err, "  and");
-		if (other && (!reason || strcmp(reason, other) != 0))
-			out_printf(&h->err, ": %s", other);
-		out_put(&h->err, "\n");
-		block(&h->err, one);
+		another(&h->err, error, last, one);
+		last = one;
 	}
 	out_flush(&h->err);
 	if (h->json) {
