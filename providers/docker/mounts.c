@@ -250,7 +250,8 @@ static int sort(struct mounts *m, struct refusal *r)
 	json_t *sorted = json_array(), *mount;
 	size_t i, at;
 
-	json_array_foreach (m->list, i, mount) {
+	json_array_foreach(m->list, i, mount)
+	{
 		for (at = i; at > 0; at--)
 			if (strcmp(text_of(json_array_get(sorted, at - 1), "Target"), text_of(mount, "Target")) <= 0)
 				break;
