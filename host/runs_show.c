@@ -231,6 +231,22 @@ static void granted(struct out *o, const char *what, const char *path, const cha
 	out_put(o, "\n");
 }
 
+/* Nothing of this machine is there but its mounts. */
+static void show_mounted(struct out *o, const json_t *resolved)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(json_object_get(resolved, "read"), i, one)
+	{
+		const char *rule = host_string(one, "rule");
+
+		if (json_is_true(json_object_get(one, "allow")) && rule && !strncmp(rule, "read[", 5))
+			granted(o, "read", host_string(one, "path"), host_string(one, "as"), rule);
+	}
+	field(o, "else", "nothing of this machine");
+}
+
 static void show_reads(struct out *o, const json_t *resolved)
 {
 	const json_t *list = json_object_get(resolved, "read"), *one;
@@ -277,6 +293,8 @@ static void show_network(struct out *o, const json_t *resolved)
 static void show_granted(struct host *h, const json_t *run)
 {
 	const json_t *resolved = json_object_get(json_object_get(run, "plan"), "resolved"), *one;
+	const char *kind = host_string(run, "kind");
+	bool container = kind && !strcmp(kind, "container");
 	size_t i;
 
 	if (work_plain(host_string(run, "kind")))
@@ -290,9 +308,10 @@ static void show_granted(struct host *h, const json_t *run)
 	        granted(&h->out, "write", host_string(one, "path"), host_string(one, "as"), host_string(one, "rule"));
 	json_array_foreach(json_object_get(resolved, "readonly"), i, one)
 	        granted(&h->out, "not written", host_string(one, "path"), NULL, host_string(one, "what"));
-	show_reads(&h->out, resolved);
+	(container ? show_mounted : show_reads)(&h->out, resolved);
 	show_network(&h->out, resolved);
-	show_sockets(&h->out, resolved);
+	if (!container)
+		show_sockets(&h->out, resolved);
 }
 
 static void show_inherited(struct out *o, const json_t *names)
@@ -398,6 +417,44 @@ static void show_agent(struct host *h, const json_t *run)
 	field(&h->out, "session", agent_session_of(run));
 }
 
+static void show_host(struct out *o, const json_t *run, const json_t *one)
+{
+	static const char *const counts[] = { "allowed", "denied", "failed" };
+	const char *why = host_string(one, "why"), *host = host_string(one, "host");
+	char name[300], probe[300];
+
+	snprintf(probe, sizeof(probe), "%.250s.invalid", host_string(run, "id"));
+	snprintf(name, sizeof(name), strchr(host ? host : "", ':') ? "[%.280s]:%lld" : "%.280s:%lld", host ? host : "?",
+	         (long long)json_integer_value(json_object_get(one, "port")));
+	out_printf(o, "  %-40s", name);
+	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+		long long n = (long long)json_integer_value(json_object_get(one, counts[i]));
+
+		if (n)
+			out_printf(o, " %s %lld", counts[i], n);
+	}
+	if (json_integer_value(json_object_get(one, "allowed")))
+		out_printf(o, ", %lld bytes up, %lld down", (long long)json_integer_value(json_object_get(one, "up")),
+		           (long long)json_integer_value(json_object_get(one, "down")));
+	out_printf(o, "%s%s%s\n", why ? ": " : "", why ? why : "",
+	           host && !strcmp(host, probe) ? " (by the probe of the network)" : "");
+}
+
+/* Where a provider reports them; where it doesn't its notes say so. */
+static void show_hosts(struct host *h, const json_t *run)
+{
+	const json_t *network = json_object_get(run, "network"), *one;
+	long long lost = (long long)json_integer_value(json_object_get(network, "lost"));
+	size_t i;
+
+	if (!json_array_size(json_object_get(network, "hosts")) && !lost)
+		return;
+	head(&h->out, "hosts asked for");
+	json_array_foreach(json_object_get(network, "hosts"), i, one) show_host(&h->out, run, one);
+	if (lost)
+		out_printf(&h->out, "  and %lld that were not recorded: too many at once, or in all\n", lost);
+}
+
 static void show_calls(struct host *h, const json_t *run)
 {
 	const json_t *calls = json_object_get(run, "calls"), *one;
@@ -432,6 +489,7 @@ void runs_show(struct host *h, const json_t *run)
 	show_outcome(h, run);
 	show_agent(h, run);
 	show_calls(h, run);
+	show_hosts(h, run);
 	show_save(h, run);
 	show_confinement(h, run);
 	show_policy(h, run);

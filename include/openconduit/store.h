@@ -20,7 +20,10 @@ OC_API void oc_store_free(oc_store *store); /**< NULL allowed. */
  * @param limit 0: 100.
  * @param json *new* text (free()): [{"id","kind","state","reason","created","command"…}, …] */
 OC_API OC_WARN_UNUSED int oc_store_runs(oc_store *store, uint32_t limit, char **json, oc_error **err);
-/** One run whole: state, policy as written, plan, digest, attempts, calls, probes, events, exit.
+/** One run whole: state, policy as written, plan, digest, attempts, calls, probes, events, exit;
+ * and what it asked its gateway for: "network": {"hosts":
+ * [{"host","port","allowed","denied","failed","up","down","why"}…],"lost"}, counts and bytes; null where its provider
+ * doesn't report it.
  * @param id the id, or a prefix of it that names one run only (OC_EINVAL otherwise; OC_ENOTFOUND).
  * @param json *new* text (free()). */
 OC_API OC_WARN_UNUSED int oc_store_run(oc_store *store, const char *id, char **json, oc_error **err);

@@ -8,6 +8,7 @@
 #include "base/sha256.h"
 #include "base/time.h"
 #include "store/calls.h"
+#include "store/hosts.h"
 #include "store/sql.h"
 
 #define LIST_DEFAULT 100
@@ -124,6 +125,16 @@ static int put_events(oc_store *store, const char *id, json_t *out, oc_error **e
 	return rc;
 }
 
+static int put_hosts(oc_store *store, const char *id, json_t *out, oc_error **err)
+{
+	json_t *network = NULL;
+	int rc = oc_store_hosts(store, id, &network, err);
+
+	if (rc < 0)
+		return rc;
+	return oc_json_set(out, "network", network ? network : json_null()) ? 0 : oc_nomem(err);
+}
+
 /* The plan as it was pinned: the digest is computed again here, so that the record can't claim one that isn't. */
 static int put_plan(oc_store *store, const char *id, json_t *out, oc_error **err)
 {
@@ -232,6 +243,8 @@ static int record(oc_store *store, const char *id, json_t *out, oc_error **err)
 		rc = put_attempts(store, id, out, err);
 	if (rc >= 0)
 		rc = put_calls(store, id, out, err);
+	if (rc >= 0)
+		rc = put_hosts(store, id, out, err);
 	return rc < 0 ? rc : put_events(store, id, out, err);
 }
 

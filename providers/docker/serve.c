@@ -14,6 +14,7 @@
 #include "session.h"
 
 #define AGAIN_MS 1000
+#define LAST_MS  2000
 
 enum { SIGNAL, GUARD, CONTAINER, GATEWAY, FD, DESCRIPTORS };
 
@@ -154,7 +155,7 @@ static int turn(struct session *s)
 		close(s->gateway.pidfd);
 		s->container.pidfd = s->gateway.pidfd = -1;
 		if (s->gateway.socket >= 0)
-			(void)shutdown(s->gateway.socket, SHUT_RDWR);
+			(void)shutdown(s->gateway.socket, SHUT_WR);
 	}
 	rc = check_wait(s);
 	if (rc)
@@ -180,6 +181,23 @@ static void tell_memory(struct session *s)
 		        (long long)json_integer_value(limit));
 }
 
+/* A gateway tells of what was under way when it is told to end; one that hangs is not waited for. */
+static void last_words(struct session *s)
+{
+	long end = now_ms() + LAST_MS;
+
+	if (s->gateway.socket >= 0)
+		(void)shutdown(s->gateway.socket, SHUT_WR);
+	while (s->gateway.socket >= 0) {
+		struct pollfd p = { .fd = s->gateway.socket, .events = POLLIN };
+		long left = end - now_ms();
+
+		if (left <= 0 || (poll(&p, 1, (int)left) < 0 && errno != EINTR))
+			return;
+		read_events(s);
+	}
+}
+
 int session_serve(struct session *s)
 {
 	int rc;
@@ -187,6 +205,7 @@ int session_serve(struct session *s)
 	do
 		rc = turn(s);
 	while (rc == 0);
+	last_words(s);
 	/* A guard that has the guest's word for the end doesn't wait for the engine's: it sends the signal. */
 	if (rc == 1 || s->ended)
 		tell_memory(s);

@@ -17,6 +17,7 @@
 #   OC_ENGINE_LIVE      true: containers outlive the engine, which takes them up again (live-restore; false)
 #   OC_ENGINE_REGISTRY  the registry's data (in OC_ENGINE_DIR)
 #   OC_ENGINE_PORT      the registry's port (5055)
+#   OC_ENGINE_DNS       the name server of its containers (the machine's)
 #   OC_ENGINE_NET       host, or own: in a network namespace of its own, so that it shares no bridge, no packet filter and
 #                       no port with another engine, nor reaches anything outside
 #
@@ -134,6 +135,7 @@ write_settings()
 {
   "hosts": ["unix://$socket"],
   "group": "${OC_ENGINE_GROUP:-0}",
+  "dns": [${OC_ENGINE_DNS:+\"$OC_ENGINE_DNS\"}],
   "pidfile": "$run/dockerd.pid",
   "data-root": "$dir/data",
   "exec-root": "$run/exec",

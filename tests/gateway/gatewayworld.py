@@ -41,11 +41,11 @@ def enter():
 class NameServer:
     """Answers from a dictionary name -> addresses; counts what it is asked.  `mangle` may change or drop an answer."""
 
-    def __init__(self, names=None, default=None):
+    def __init__(self, names=None, default=None, address=RESOLVER):
         self.names, self.default, self.asked, self.mangle = names or {}, default, [], None
         self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.udp.bind((RESOLVER, 53))
-        self.tcp = socket.create_server((RESOLVER, 53))
+        self.udp.bind((address, 53))
+        self.tcp = socket.create_server((address, 53))
         for loop in (self.serve_udp, self.serve_tcp):
             threading.Thread(target=loop, daemon=True).start()
 

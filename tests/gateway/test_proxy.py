@@ -390,6 +390,24 @@ def stalled(gateway):
     server.close()
 
 
+def last_words(gateway):
+    """Told to end, it first tells what was under way: of some hundred tunnels as of one."""
+    held = [connect("up.example", 7000)[0] for _ in range(300)]
+    for one in held:
+        one.sendall(b"x" * 100)
+        one.recv(100, socket.MSG_WAITALL)
+    gateway.control.shutdown(socket.SHUT_WR)
+    told = 0
+    while told < len(held):
+        end = gateway.event("end")
+        if end is None:
+            break
+        told += end[2:4] == ["100", "100"]
+    ok(told == len(held), "told to end, it tells the bytes of what was under way", told)
+    for one in held:
+        one.close()
+
+
 def main():
     enter()
     names = NameServer({"up.example": [PUBLIC]})
@@ -403,6 +421,7 @@ def main():
                  lambda g: answers(g, names), slow, stalled):
         test(gateway)
     ok(gateway.p.poll() is None, "it is still there")
+    last_words(gateway)
     began = time.monotonic()
     ok(gateway.end() == 0 and time.monotonic() - began < 2, "it is gone when its control connection is", gateway.stderr)
     finish()

@@ -2,7 +2,8 @@
 """A Messages API of our own, as strict as the real one about what it is asked: headers, shapes, the pairing of tool_use and
 tool_result.  What it answers is scripted; what it was asked is kept.
 
-  messages_stub.py [--port N] [--key KEY] [--script FILE|JSON] [--log FILE]      prints {"port":N} once it listens
+  messages_stub.py [--port N] [--key KEY] [--script FILE|JSON] [--log FILE]      prints {"port":N} once it listens; with
+  [--host ADDRESS --tls FILE]     elsewhere than on 127.0.0.1, with the certificate and key in FILE
 
 A script is a list of replies, each used once (or "sticky"), in order, by the requests that offer tools:
   {"text": "hi"}  {"tool": "Bash", "input": {…}}  {"tools": [{"name", "input"}…]}  (with "text" too)
@@ -10,7 +11,7 @@ A script is a list of replies, each used once (or "sticky"), in order, by the re
   {"hang": true}   accepts and never answers      {"drop": true}   closes the connection
 with "when": REGEX of the last message's JSON, "delay": seconds before the answer, "slow": seconds between words.
 After its end: "echo: " and the last text of the user."""
-import argparse, json, re, sys, threading, time
+import argparse, json, re, ssl, sys, threading, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 TOP = {"model", "messages", "system", "tools", "tool_choice", "metadata", "max_tokens", "thinking", "temperature", "stream",
@@ -90,7 +91,7 @@ def check_body(body):
 
 
 class Stub:
-    def __init__(self, script=(), key=None, port=0, log=None):
+    def __init__(self, script=(), key=None, port=0, log=None, host="127.0.0.1", tls=None):
         self.script, self.key, self.log = list(script), key, log
         self.requests, self.problems = [], []  # bodies of the agent's own turns; what a real API would have refused
         self.lock, self.serial, self.open = threading.Lock(), 0, 0
@@ -108,10 +109,14 @@ class Stub:
 
             def log_message(self, *_):
                 pass
-        self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self.server = ThreadingHTTPServer((host, port), Handler)
+        if tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(tls)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
         self.server.daemon_threads = True
         self.port = self.server.server_address[1]
-        self.url = "http://127.0.0.1:%d" % self.port
+        self.url = "%s://%s:%d" % ("https" if tls else "http", host, self.port)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def close(self):
@@ -244,9 +249,11 @@ def main():
     p.add_argument("--key")
     p.add_argument("--script", default="[]")
     p.add_argument("--log")
+    p.add_argument("--host", default="127.0.0.1")
+    p.add_argument("--tls")
     a = p.parse_args()
     script = a.script if a.script.lstrip().startswith("[") else open(a.script).read()
-    stub = Stub(json.loads(script), a.key, a.port, a.log)
+    stub = Stub(json.loads(script), a.key, a.port, a.log, a.host, a.tls)
     print(json.dumps({"port": stub.port}), flush=True)
     threading.Event().wait()
 

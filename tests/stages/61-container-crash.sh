@@ -12,26 +12,20 @@ set -u
 . tests/lib/tap.sh
 # shellcheck source=tests/lib/machine.sh
 . tests/lib/machine.sh
+# shellcheck source=tests/engine/own.sh
+. tests/engine/own.sh
 
 if [ "$(id -u)" != 0 ]; then
 	skip 'a second engine' 'only root can start one'
 	finish
 fi
 need_user
-OC_ENGINE_DIR=$(mktemp -d /var/tmp/oc-engine.XXXXXX)
-OC_ENGINE_GROUP=$(id -g "$OC_USER")
-export OC_ENGINE_DIR OC_ENGINE_GROUP OC_ENGINE_NET=own
-unset DOCKER_CONTEXT
-export OC_DOCKER_HOST=unix://$OC_ENGINE_DIR/docker.sock
+cd "${OC_SRC:?}" || exit
 control=$(mktemp -d /tmp/oc-control.XXXXXX)
-full=$OC_USER_HOME/full.$$
+full=$OC_USER_HOME/full.$$ server=
 mkfifo "$control/ask" "$control/answer"
 chown -R "$OC_USER" "$control"
 
-engine()
-{
-	bash tests/engine/engine.sh "$@"
-}
 # For a user who may neither kill nor start it.
 serve()
 {
@@ -46,27 +40,15 @@ serve()
 }
 end()
 {
-	kill "$server"
-	engine stop
+	[ -z "$server" ] || kill "$server"
 	! mountpoint -q "$full" || umount "$full"
-	rm -rf --one-file-system "$OC_ENGINE_DIR" "$control" "$full"
+	own_engine_end
+	rm -rf --one-file-system "$control" "$full"
 }
-# with NAME=VALUE… COMMAND…: as the user, with the build and this engine.
-with()
-{
-	as_user env "OC_BUILD=$OC_BUILD" "OC_TIER=$OC_TIER" "OC_DOCKER_HOST=$OC_DOCKER_HOST" "OC_DOCKER=$OC_DOCKER" "OC_IMAGE_SMALL=$OC_IMAGE_SMALL" \
-		"OPEN_CONDUIT_GATEWAY_IMAGE=$gateway" "$@"
-}
-
+trap end EXIT
+own_engine "$OC_IMAGE_SMALL"
 serve &
 server=$!
-trap end EXIT
-gateway=
-expect 'an engine of our own' engine start
-expect 'an image is pulled' env "DOCKER_HOST=$OC_DOCKER_HOST" "$OC_DOCKER" pull -q "$OC_IMAGE_SMALL"
-gateway=$(with "DOCKER_HOST=$OC_DOCKER_HOST" python3 providers/docker/gateway/image.py --docker "$OC_DOCKER" \
-	"$OC_BUILD/providers/docker/gateway/open-conduit-gateway" test | tail -n 1)
-expect 'there is a gateway image' grep -q '^sha256:' <<<"$gateway"
 with "OC_TEST_CONTROL=$control" timeout 3000 python3 tests/fault/test_container_crash.py || oc_failed=1
 
 mkdir "$full"

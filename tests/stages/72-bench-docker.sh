@@ -19,7 +19,7 @@ fi
 user=$(stat -c %U "$OC_SRC")
 home=$(getent passwd "$user" | cut -d: -f6)
 as=(setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups env "HOME=$home" "USER=$user")
-cd "$OC_SRC" || exit
+cd "${OC_SRC:?}" || exit
 gateway_image
 export OC_TEST_TMP=$home
 "${as[@]}" python3 tests/bench/bench_docker.py time || oc_failed=1

@@ -136,6 +136,7 @@ static int serve(int control, struct gw_policy *policy, size_t n_max)
 	if (send(control, ready, sizeof(ready) - 1, MSG_NOSIGNAL) != sizeof(ready) - 1)
 		return 0;
 	err = gw_proxy_run(&proxy);
+	gw_proxy_stop(&proxy); /* what was under way is told: the run's record has its bytes */
 	errno = err;
 	return err ? fail_errno(control, "epoll") : 0;
 }

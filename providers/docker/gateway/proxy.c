@@ -238,8 +238,11 @@ bool gw_proxy_start(struct gw_proxy *p, const struct gw_policy *policy, struct g
 void gw_proxy_stop(struct gw_proxy *p)
 {
 	for (size_t i = 0; i < GW_CLOCKS; i++)
-		while (p->clocks[i].first)
+		while (p->clocks[i].first) {
 			gw_conn_end(p, p->clocks[i].first);
+			bury(p);
+			(void)gw_events_flush(p->events);
+		}
 	bury(p);
 	listen_or_not(p, false);
 	for (size_t i = 0; i < p->policy->n_listen; i++)
