@@ -90,6 +90,8 @@ static void check_policy(struct reading *r, struct config_binding *b, const char
 	check_rules(r, field, normal);
 	if (!strcmp(kind, "sandbox"))
 		check_toolbelt(r, b, normal);
+	else
+		check_seed_paths(r, b, normal);
 	if (claude)
 		check_claude(r, b, &write);
 }

@@ -66,6 +66,8 @@ void check_rules(struct reading *r, const char *field, const struct node *normal
 /* seed.c: what a Work's home starts with; and that no run of any binding may write it */
 void check_seed(struct reading *r, const struct config_binding *b);
 void check_seeds(struct reading *r);
+/* seed_paths.c: warns of what its files name of this machine */
+void check_seed_paths(struct reading *r, const struct config_binding *b, const struct node *normal);
 /* share.c: warns where two bindings share what they may write */
 void check_sharing(struct reading *r);
 

@@ -260,6 +260,32 @@ def refused(h):
     h.check(not wrong, "each with its line", wrong[:2])
 
 
+def seeds(h, base):
+    """What a seed's files name of this machine."""
+    real, seed = os.path.realpath(h.WORK), os.path.realpath(h.WORK) + "/seed"
+    os.makedirs(seed + "/plugins", 0o700)
+    os.makedirs(real + "/tools/sub")
+
+    def told(path, value, read=()):
+        with open(seed + "/" + path, "w") as f:
+            f.write(value if isinstance(value, str) else json.dumps(value))
+        doc = copy.deepcopy(base)
+        of(doc, *C)["config"]["home_seed"] = seed
+        of(doc, *BOX)["read"] = list(read)
+        (a,) = h.batch([json.dumps(doc)])
+        os.unlink(seed + "/" + path)
+        return a["ok"], [w[2] for w in a["warnings"] if "home_seed names" in w[2]]
+    hook = {"hooks": {"Stop": [{"command": real + "/tools/sub --now"}]}}
+    h.check([told("settings.json", hook)[1], told(".claude.json", {"projects": {real + "/tools": {}}})[1]] ==
+            [["settings.json of the home_seed names %s/tools/sub, which a container of web/boxed doesn't have" % real],
+             [".claude.json of the home_seed names %s/tools, which a container of web/boxed doesn't have" % real]],
+            "a seed that names what only this machine has: warned of")
+    h.check(told("plugins/known.json", [[{"a": real + "/tools"}]])[1] != [] and told("plugins/known.json", hook)[0], "in a folder of it too, and the config loads")
+    quiet = [told("settings.json", hook, [real + "/tools"]), told("settings.json", {"a": ["/usr/bin/env", real + "/nothing", "/", "x", 1]}), told("settings.json", "{"),
+             told("notes.txt", hook), told("settings.json", {"deep": json.loads("[" * 50 + json.dumps(real + "/tools") + "]" * 50)})]
+    h.check(quiet == [(True, [])] * 5, "control: granted, the image's own, not there, no JSON, too deep", quiet)
+
+
 def warned(h):
     base = json.loads(h.fixture("tests/host/config/full.json"))
     other = copy.deepcopy(base["scopes"][0]["bindings"][0])
@@ -279,6 +305,7 @@ def warned(h):
     bad = [(name, a) for (name, _, field, words), a in zip(rows, h.batch(texts))
            if not a["ok"] or not any(w[0] == field and words in w[2] for w in a["warnings"])]
     h.check(not bad, "%d warnings, and the config loads" % len(rows), bad[:1])
+    seeds(h, base)
     # A part of what is writable may be read-only.
     doc = copy.deepcopy(base)
     of(doc, *BOX)["read"] = ["{workspace}/docs"]
