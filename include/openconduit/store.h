@@ -27,6 +27,15 @@ OC_API OC_WARN_UNUSED int oc_store_runs(oc_store *store, uint32_t limit, char **
  * @param id the id, or a prefix of it that names one run only (OC_EINVAL otherwise; OC_ENOTFOUND).
  * @param json *new* text (free()). */
 OC_API OC_WARN_UNUSED int oc_store_run(oc_store *store, const char *id, char **json, oc_error **err);
+/** A receipt of a run: one JSON that binds what is recorded of it.  The same text each time until something more is
+ * recorded; of a run that isn't over it says so.
+ * @param id as above.  @param json *new* text (free()), RFC 8785 canonical, 64 MiB at most (OC_ELIMIT). */
+OC_API OC_WARN_UNUSED int oc_store_receipt(oc_store *store, const char *id, char **json, oc_error **err);
+/** Does a receipt hold?  Computes each digest again and compares its parts; needs nothing but the text, which may be
+ * anything.  Whoever makes a whole receipt anew makes one that holds: its digest has to be kept elsewhere.
+ * @param json *new* text: {"version","run","kind","state","over","events","unchained","digest"}.
+ * @return OC_EREFUSED with the reason receipt_broken and, for each part that doesn't hold, an error with it as subject. */
+OC_API OC_WARN_UNUSED int oc_receipt_verify(const char *text, size_t len, char **json, oc_error **err);
 /** Put a word of the host's own into a run's history: an event "note:TYPE".  On the disk with the next record that
  * has to be there.
  * @param id the whole id.  @param type 1 to 32 of [a-z0-9-].  @param json an object, at most 64 KiB of text; copied. */

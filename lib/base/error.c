@@ -107,9 +107,9 @@ static bool copy_into(char **out, const char *text)
 bool oc_reason_known(const char *reason)
 {
 	static const char *const known[] = {
-		"sandbox_denied",   "sandbox_unavailable", "sandbox_config",    "sandbox_workspace",
-		"sandbox_conflict", "container_running",   "secret_missing",    "run_lost",
-		"pin_mismatch",     "provider_failed",     "workspace_conflict"
+		"sandbox_denied",   "sandbox_unavailable", "sandbox_config",     "sandbox_workspace",
+		"sandbox_conflict", "container_running",   "secret_missing",     "run_lost",
+		"pin_mismatch",     "provider_failed",     "workspace_conflict", "receipt_broken"
 	};
 	size_t i;
 

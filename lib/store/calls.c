@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/time.h"
+#include "store/chain.h"
 #include "store/sql.h"
 
 static int look(oc_store *store, const struct oc_call_key *key, enum oc_call_found *found, char **answer,
@@ -25,9 +26,39 @@ static int look(oc_store *store, const struct oc_call_key *key, enum oc_call_fou
 	return text && !*answer ? oc_nomem(err) : 0;
 }
 
+/* By their digests: what an agent says and is told is its own, and long. */
+static int called(oc_store *store, const struct oc_call_key *key, const char *name, const char *arguments, int64_t now,
+                  oc_error **err)
+{
+	char digest[OC_DIGEST_SIZE];
+
+	if (oc_digest(arguments, strlen(arguments), digest) < 0)
+		return oc_nomem(err);
+	return oc_store_chain(store, key->run, "call",
+	                      json_pack("{s:I, s:I, s:s, s:s, s:I}", "attempt", (json_int_t)key->attempt, "number",
+	                                (json_int_t)key->number, "name", name, "arguments", digest, "at_ms",
+	                                (json_int_t)now),
+	                      err);
+}
+
+static int answered(oc_store *store, const struct oc_call_key *key, const char *outcome, const char *answer,
+                    int64_t now, oc_error **err)
+{
+	char digest[OC_DIGEST_SIZE];
+
+	if (oc_digest(answer, strlen(answer), digest) < 0)
+		return oc_nomem(err);
+	return oc_store_chain(store, key->run, "answer",
+	                      json_pack("{s:I, s:I, s:s, s:s, s:I}", "attempt", (json_int_t)key->attempt, "number",
+	                                (json_int_t)key->number, "outcome", outcome, "answer", digest, "answered_ms",
+	                                (json_int_t)now),
+	                      err);
+}
+
 int oc_store_call_begin(oc_store *store, const struct oc_call_key *key, const char *name, const char *arguments,
                         enum oc_call_found *found, char **answer, oc_error **err)
 {
+	int64_t now = oc_wall_ms();
 	int rc = oc_sql_begin(store, false, err);
 
 	*found = OC_CALL_NEW;
@@ -37,8 +68,10 @@ int oc_store_call_begin(oc_store *store, const struct oc_call_key *key, const ch
 	rc = oc_sql_run(
 	        store, err,
 	        "INSERT OR IGNORE INTO calls (run, attempt, number, at_ms, name, arguments) VALUES (?, ?, ?, ?, ?, ?)",
-	        "siiiss", key->run, key->attempt, key->number, oc_wall_ms(), name, arguments);
-	if (rc == 0)
+	        "siiiss", key->run, key->attempt, key->number, now, name, arguments);
+	if (rc > 0)
+		rc = called(store, key, name, arguments, now, err);
+	else if (rc == 0)
 		rc = look(store, key, found, answer, err);
 	rc = oc_sql_end(store, rc, err);
 	return OC_MIN(rc, 0);
@@ -47,6 +80,7 @@ int oc_store_call_begin(oc_store *store, const struct oc_call_key *key, const ch
 int oc_store_call_end(oc_store *store, const struct oc_call_key *key, const char *outcome, const char *answer,
                       oc_error **err)
 {
+	int64_t now = oc_wall_ms();
 	int rc = oc_sql_begin(store, false, err);
 
 	if (rc < 0)
@@ -55,7 +89,9 @@ int oc_store_call_end(oc_store *store, const struct oc_call_key *key, const char
 	                "UPDATE calls SET outcome = ?, answer = ?, answered_ms = ? WHERE run = ? AND attempt = ? AND "
 	                "number = ? "
 	                "AND answer IS NULL",
-	                "ssisii", outcome, answer, oc_wall_ms(), key->run, key->attempt, key->number);
+	                "ssisii", outcome, answer, now, key->run, key->attempt, key->number);
+	if (rc > 0)
+		rc = answered(store, key, outcome, answer, now, err);
 	rc = oc_sql_end(store, rc, err);
 	return OC_MIN(rc, 0);
 }

@@ -67,7 +67,17 @@ static const char *const version_5[] = {
 	"answered_ms INTEGER, PRIMARY KEY (run, attempt, number))",
 	NULL,
 };
-static const char *const *const versions[OC_STORE_SCHEMA] = { version_1, version_2, version_3, version_4, version_5 };
+static const char *const version_6[] = {
+	/* null: recorded before there was a chain */
+	"ALTER TABLE events ADD COLUMN chain TEXT",
+	/* An older program that still has the store open would record what its successor's chain doesn't hold. */
+	"CREATE TRIGGER events_chained BEFORE INSERT ON events WHEN NEW.chain IS NULL BEGIN SELECT RAISE(ABORT, 'an "
+	"event is recorded with its chain: this store is now of a newer Open Conduit'); END",
+	"CREATE TRIGGER events_once BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'an event is written once'); END",
+	NULL,
+};
+static const char *const *const versions[OC_STORE_SCHEMA] = { version_1, version_2, version_3,
+	                                                      version_4, version_5, version_6 };
 
 const char *oc_store_migration(int version, size_t statement)
 {

@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "base/sha256.h"
 #include "base/time.h"
+#include "store/chain.h"
 #include "store/sql.h"
 
 #define PLAN_FILE "plan.json"
@@ -167,11 +168,7 @@ static int pin_rows(oc_store *store, const char *run, const char *text, const ch
 		rc = oc_sql_run(store, err, "INSERT INTO pins (run, digest, text) VALUES (?, ?, ?)", "sss", run, digest,
 		                text);
 	if (rc >= 0)
-		rc = oc_sql_run(
-		        store, err,
-		        "INSERT INTO events (run, seq, at_ms, type, data) SELECT ?, "
-		        "coalesce(max(seq), 0) + 1, ?, 'pinned', json_object('digest', ?) FROM events WHERE run = ?",
-		        "siss", run, now, digest, run);
+		rc = oc_store_chain(store, run, "pinned", json_pack("{s:s}", "digest", digest), err);
 	return rc < 0 ? rc : 0;
 }
 

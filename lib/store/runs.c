@@ -12,11 +12,11 @@
 #include "base/fault.h"
 #include "base/fd.h"
 #include "base/time.h"
+#include "store/chain.h"
 #include "store/sql.h"
 
 #define RECOVERY_LOCK "recover.lock"
 #define RECORD_MAX    (1u << 20)
-#define EVENTS_MAX    100000 /* of one run: no host loops its way into a full disk */
 
 static int no_run(const char *run, oc_error **err)
 {
@@ -67,43 +67,31 @@ int oc_store_attempt(oc_store *store, const char *run, int64_t *number, oc_error
 	if (rc == 0)
 		rc = no_run(run, err);
 	if (rc > 0)
-		rc = oc_sql_prepare(store, &st, err, "SELECT max(number) FROM attempts WHERE run = ?", "s", run);
+		rc = oc_sql_prepare(store, &st, err,
+		                    "SELECT number, at_ms FROM attempts WHERE run = ? ORDER BY number DESC LIMIT 1",
+		                    "s", run);
 	if (rc >= 0)
 		rc = oc_sql_step(store, st, err);
-	if (rc > 0)
+	if (rc > 0) {
 		*number = sqlite3_column_int64(st, 0);
+		rc = oc_store_chain(store, run, "attempt",
+		                    json_pack("{s:I, s:I}", "number", (json_int_t)*number, "at_ms",
+		                              (json_int_t)sqlite3_column_int64(st, 1)),
+		                    err);
+	}
 	oc_sql_finalizep(&st);
 	rc = oc_sql_end(store, rc, err);
 	return rc < 0 ? rc : 0;
 }
 
-static int add_event(oc_store *store, const char *run, const char *type, const char *data, oc_error **err)
-{
-	int rc = oc_sql_run(
-	        store, err,
-	        "INSERT INTO events (run, seq, at_ms, type, data) SELECT id, "
-	        "(SELECT coalesce(max(seq), 0) + 1 FROM events WHERE run = runs.id), ?, ?, ? FROM runs WHERE id = ? "
-	        "AND (SELECT coalesce(max(seq), 0) FROM events WHERE run = runs.id) < ?",
-	        "isssi", oc_wall_ms(), type, data, run, (int64_t)EVENTS_MAX);
-
-	return rc == 0 ? oc_error_makef(err, OC_ENOTFOUND, 0, NULL, run, "open-conduit runs list",
-	                                "there is no run %s, or its history is full", run)
-	               : rc;
-}
-
 int oc_store_event(oc_store *store, const char *run, const char *type, json_t *data, oc_error **err)
 {
-	oc_cleanup(oc_json_decrefp) json_t *taken = data;
-	oc_cleanup(oc_freep) char *text = taken ? json_dumps(taken, JSON_COMPACT) : strdup("{}");
-	int rc;
+	int rc = oc_sql_begin(store, false, err);
 
-	if (!text)
-		return oc_nomem(err);
-	if (strlen(text) > RECORD_MAX)
-		return oc_fail(err, OC_ELIMIT, 0, "an event's data is at most 1 MiB");
-	rc = oc_sql_begin(store, false, err);
-	if (rc >= 0)
-		rc = oc_sql_end(store, add_event(store, run, type, text, err), err);
+	if (rc < 0)
+		json_decref(data);
+	else
+		rc = oc_sql_end(store, oc_store_chain(store, run, type, data ? data : json_object(), err), err);
 	return rc < 0 ? rc : 0;
 }
 
@@ -112,12 +100,32 @@ static bool state_ended(const char *state)
 	return strcmp(state, "exited") == 0 || strcmp(state, "failed") == 0 || strcmp(state, "run_lost") == 0;
 }
 
+/* An end has its time with it: the guard's own, or the first that was recorded. */
+static int state_event(oc_store *store, const char *run, const char *state, const char *error, oc_error **err)
+{
+	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
+	json_t *data = json_object();
+	int rc = oc_sql_prepare(store, &st, err, "SELECT ended_ms FROM runs WHERE id = ?", "s", run);
+
+	if (rc == 0)
+		rc = oc_sql_step(store, st, err);
+	if (rc > 0 &&
+	    (!oc_json_set_string(data, "state", state) ||
+	     !oc_json_set(data, "error", error ? json_loads(error, 0, NULL) : json_null()) ||
+	     !oc_json_set(data, "ended_ms",
+	                  sqlite3_column_type(st, 0) == SQLITE_INTEGER ? json_integer(sqlite3_column_int64(st, 0))
+	                                                               : json_null())))
+		rc = oc_nomem(err);
+	if (rc > 0)
+		return oc_store_chain(store, run, "state", data, err);
+	json_decref(data);
+	return rc < 0 ? rc : no_run(run, err);
+}
+
 static int set_state(oc_store *store, const char *run, const char *state, const char *error, int64_t ended_ms,
                      oc_error **err)
 {
 	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
-	oc_cleanup(oc_json_decrefp) json_t *data = NULL;
-	oc_cleanup(oc_freep) char *text = NULL;
 	int rc = oc_sql_prepare(store, &st, err, "SELECT 1 FROM runs WHERE id = ? AND state = ? AND error IS ?", "sss",
 	                        run, state, error);
 
@@ -131,12 +139,7 @@ static int set_state(oc_store *store, const char *run, const char *state, const 
 	                "ssis", state, error, state_ended(state) ? ended_ms : (int64_t)0, run);
 	if (rc <= 0)
 		return rc < 0 ? rc : no_run(run, err);
-	data = json_object();
-	if (!oc_json_set_string(data, "state", state) ||
-	    !oc_json_set(data, "error", error ? json_loads(error, 0, NULL) : json_null()) ||
-	    !(text = json_dumps(data, JSON_COMPACT)))
-		return oc_nomem(err);
-	return add_event(store, run, "state", text, err);
+	return state_event(store, run, state, error, err);
 }
 
 static bool state_known(const char *state)
@@ -247,15 +250,28 @@ int oc_store_launch_state(oc_store *store, const char *run, enum oc_launch_state
 }
 
 /* What the row said of the last attempt goes into the history: it is not this one's proof, nor its end. */
+static int retry_event(oc_store *store, const char *run, oc_error **err)
+{
+	static const char *const members[] = { "state", "error", "exit", "proved" };
+	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
+	oc_cleanup(oc_json_decrefp) json_t *data = json_object();
+	int rc = oc_sql_prepare(store, &st, err, "SELECT state, error, exit, proved FROM runs WHERE id = ?", "s", run);
+
+	if (rc == 0)
+		rc = oc_sql_step(store, st, err);
+	if (rc <= 0)
+		return rc < 0 ? rc : no_run(run, err);
+	if (!oc_json_set_string(data, "state", oc_sql_text(st, 0)))
+		return oc_nomem(err);
+	for (int i = 1; i < (int)OC_COUNT(members); i++)
+		if (!oc_json_set(data, members[i], oc_sql_json(st, i)))
+			return oc_nomem(err);
+	return oc_store_chain(store, run, "retry", oc_steal(data), err);
+}
+
 static int relaunch(oc_store *store, const char *run, oc_error **err)
 {
-	int rc = oc_sql_run(
-	        store, err,
-	        "INSERT INTO events (run, seq, at_ms, type, data) SELECT id, "
-	        "(SELECT coalesce(max(seq), 0) + 1 FROM events WHERE run = runs.id), ?, 'retry', json_object("
-	        "'state', state, 'error', json(error), 'exit', json(exit), 'proved', json(proved)) FROM runs WHERE id "
-	        "= ?",
-	        "is", oc_wall_ms(), run);
+	int rc = retry_event(store, run, err);
 
 	if (rc > 0)
 		rc = oc_sql_run(store, err, "UPDATE runs SET exit = NULL, proved = NULL WHERE id = ?", "s", run);
@@ -325,6 +341,34 @@ static int64_t end_ms(const json_t *record)
 	return (int64_t)timegm(&tm) * 1000 + ms;
 }
 
+static json_t *digest_of(const char *text, oc_error **err)
+{
+	oc_cleanup(oc_json_decrefp) json_t *json =
+	        text ? json_loads(text, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL) : NULL;
+	char digest[OC_DIGEST_SIZE];
+
+	if (!text)
+		return json_null();
+	return json && oc_chain_digest(json, digest, err) == 0 ? json_string(digest) : NULL;
+}
+
+/* Both records by their digests: they are long, and in the row. */
+static int ended_event(oc_store *store, const char *run, oc_error **err)
+{
+	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
+	oc_cleanup(oc_json_decrefp) json_t *data = json_object();
+	int rc = oc_sql_prepare(store, &st, err, "SELECT exit, proved FROM runs WHERE id = ?", "s", run);
+
+	if (rc == 0)
+		rc = oc_sql_step(store, st, err);
+	if (rc <= 0)
+		return rc < 0 ? rc : no_run(run, err);
+	if (!oc_json_set(data, "exit", digest_of(oc_sql_text(st, 0), err)) ||
+	    !oc_json_set(data, "proved", digest_of(oc_sql_text(st, 1), err)))
+		return err && *err ? oc_error_code(*err) : oc_nomem(err);
+	return oc_store_chain(store, run, "ended", oc_steal(data), err);
+}
+
 static int finish_rows(oc_store *store, const char *run, const char *proved, const char *text, const json_t *record,
                        oc_error **err)
 {
@@ -334,10 +378,14 @@ static int finish_rows(oc_store *store, const char *run, const char *proved, con
 
 	if (json_is_object(error) && !error_text)
 		return oc_nomem(err);
-	rc = oc_sql_run(store, err, "UPDATE runs SET proved = coalesce(?, proved), exit = ? WHERE id = ?", "sss",
-	                proved, text, run);
-	if (rc <= 0)
-		return rc < 0 ? rc : no_run(run, err);
+	rc = oc_sql_run(store, err,
+	                "UPDATE runs SET proved = coalesce(?1, proved), exit = ?2 WHERE id = ?3 AND (exit IS NOT ?2 OR "
+	                "proved IS NOT coalesce(?1, proved))",
+	                "sss", proved, text, run);
+	if (rc > 0)
+		rc = ended_event(store, run, err);
+	if (rc < 0)
+		return rc;
 	return set_state(store, run, end_state(record), error_text, end_ms(record), err);
 }
 

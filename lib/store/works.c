@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "base/time.h"
 #include "base/utf8.h"
+#include "store/chain.h"
 #include "store/sql.h"
 
 #define LIST_MAX  100000
@@ -257,14 +258,37 @@ int oc_store_work_made(oc_store *store, json_t *work, const json_t *reply, oc_er
 	"work = ?1 AND (state IN ('exited', 'run_lost') OR (state = 'failed' AND proved IS NOT NULL)) "                \
 	"AND id NOT IN (SELECT run FROM saves)"
 
-static int saved(oc_store *store, const char *id, bool last, const char *text, oc_error **err)
+static int saved_events(oc_store *store, const json_t *runs, bool last, const char *digest, int64_t now, oc_error **err)
 {
-	int64_t now = oc_wall_ms();
-	int rc = oc_sql_run(store, err,
-	                    "INSERT INTO saves (run, work, at_ms, final, result) SELECT id, ?1, ?2, ?3, ?4 FROM runs "
-	                    "WHERE " UNSAVED,
-	                    "siis", id, now, (int64_t)last, text);
+	const json_t *run;
+	int rc = 0;
+	size_t i;
 
+	json_array_foreach(runs, i, run)
+	{
+		if (rc >= 0)
+			rc = oc_store_chain(
+			        store, json_string_value(run), "saved",
+			        json_pack("{s:I, s:b, s:s}", "at_ms", (json_int_t)now, "final", last, "result", digest),
+			        err);
+	}
+	return rc;
+}
+
+static int saved(oc_store *store, const char *id, bool last, const char *text, const char *digest, oc_error **err)
+{
+	oc_cleanup(oc_json_decrefp) json_t *runs = NULL;
+	int64_t now = oc_wall_ms();
+	int rc = oc_store_work_unsaved(store, id, &runs, err);
+
+	if (rc >= 0)
+		rc = oc_sql_run(
+		        store, err,
+		        "INSERT INTO saves (run, work, at_ms, final, result) SELECT id, ?1, ?2, ?3, ?4 FROM runs "
+		        "WHERE " UNSAVED,
+		        "siis", id, now, (int64_t)last, text);
+	if (rc >= 0)
+		rc = saved_events(store, runs, last, digest, now, err);
 	if (rc >= 0)
 		rc = oc_sql_run(
 		        store, err,
@@ -276,10 +300,13 @@ static int saved(oc_store *store, const char *id, bool last, const char *text, o
 int oc_store_work_saved(oc_store *store, const char *id, bool last, const json_t *result, oc_error **err)
 {
 	oc_cleanup(oc_freep) char *text = json_dumps(result, JSON_COMPACT | JSON_SORT_KEYS);
-	int rc = text ? oc_sql_begin(store, true, err) : oc_nomem(err);
+	char digest[OC_DIGEST_SIZE];
+	int rc = text ? oc_chain_digest(result, digest, err) : oc_nomem(err);
 
 	if (rc >= 0)
-		rc = oc_sql_end(store, saved(store, id, last, text, err), err);
+		rc = oc_sql_begin(store, true, err);
+	if (rc >= 0)
+		rc = oc_sql_end(store, saved(store, id, last, text, digest, err), err);
 	return OC_MIN(rc, 0);
 }
 

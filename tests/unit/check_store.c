@@ -167,9 +167,9 @@ START_TEST(test_record)
 	ck_assert_uint_eq(json_array_size(json_object_get(json, "attempts")), 2);
 	ck_assert_uint_eq(json_array_size(json_object_get(json, "probes")), 1);
 	ck_assert_int_eq(oc_json_integer(json_object_get(json, "exit"), "status", 0), 7);
-	/* pinned, note, running, exited */
-	ck_assert_uint_eq(json_array_size(json_object_get(json, "events")), 4);
-	event = json_array_get(json_object_get(json, "events"), 1);
+	/* pinned, two attempts, note, running, ended, exited */
+	ck_assert_uint_eq(json_array_size(json_object_get(json, "events")), 7);
+	event = json_array_get(json_object_get(json, "events"), 3);
 	ck_assert_str_eq(oc_json_text(event, "type"), "note");
 	ck_assert_int_eq(oc_json_integer(json_object_get(event, "data"), "x", 0), 1);
 	json_decref(json);
