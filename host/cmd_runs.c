@@ -4,10 +4,11 @@
 #include <string.h>
 
 #include "executor/agent.h"
+#include "policy_now.h"
 #include "runs.h"
 #include "subcommand.h"
 
-enum { O_JSON, O_LIMIT };
+enum { O_JSON, O_LIMIT, O_RECEIPT = 1 };
 
 static const struct opt LIST_OPTIONS[] = {
 	[O_JSON] = { "json", 0, NULL, "facts as JSON on stdout" },
@@ -17,6 +18,8 @@ static const struct opt LIST_OPTIONS[] = {
 
 static const struct opt GET_OPTIONS[] = {
 	[O_JSON] = { "json", 0, NULL, "the record as JSON on stdout" },
+	[O_RECEIPT] = { "receipt", 0, NULL,
+	                "a receipt instead: one JSON that binds all of it, for \"receipt verify\"" },
 	{ NULL, 0, NULL, NULL },
 };
 
@@ -163,10 +166,63 @@ static int list(struct host *h, int argc, char **argv)
 	return EXIT_GOOD;
 }
 
+static void print_run(struct host *h, json_t *run)
+{
+	json_t *answer;
+
+	if (!h->json) {
+		runs_show(h, run);
+		return;
+	}
+	answer = host_answer();
+	json_object_set(answer, "run", run);
+	out_json(&h->out, answer);
+}
+
+/* What is noted of a run by looking at it: how its agent's turn went, if nobody had listened to its end, and that its
+ * policy was changed meanwhile. */
+static json_t *find_noted(struct host *h, const char *id)
+{
+	json_t *run = runs_find(h, id), *now;
+
+	if (run && runs_over(run) && agent_settle(h, run)) {
+		json_decref(run);
+		run = runs_find(h, id);
+	}
+	if (!run)
+		return NULL;
+	now = policy_now(h, run);
+	if (policy_note(h, run, now)) {
+		json_decref(run);
+		run = runs_find(h, id);
+	}
+	if (run)
+		json_object_set(run, "config", now);
+	json_decref(now);
+	return run;
+}
+
+static int get_one(struct host *h, const char *id, bool receipt)
+{
+	json_t *run;
+	int status = EXIT_GOOD;
+
+	json_decref(host_recover(h));
+	run = find_noted(h, id);
+	if (!run)
+		return EXIT_NO;
+	if (receipt)
+		status = runs_receipt(h, host_string(run, "id"));
+	else
+		print_run(h, run);
+	json_decref(run);
+	return status;
+}
+
 static int get(struct host *h, int argc, char **argv)
 {
 	struct opt_state s;
-	json_t *run;
+	bool receipt = false;
 	int o;
 
 	opt_begin(&s, &GET, argc, argv, &h->out, &h->err);
@@ -174,30 +230,12 @@ static int get(struct host *h, int argc, char **argv)
 		if (o == OPT_HELP || o == OPT_BAD)
 			return o == OPT_HELP ? EXIT_GOOD : EXIT_USAGE;
 		h->json |= o == O_JSON;
+		receipt |= o == O_RECEIPT;
 	}
 	if (s.nargs != 1)
 		return opt_usage_error(&s,
 		                       s.nargs ? "one ID at a time" : "which run? open-conduit runs list shows them");
-	if (host_open(h) < 0)
-		return EXIT_NO;
-	json_decref(host_recover(h));
-	run = runs_find(h, s.args[0]);
-	if (run && runs_over(run) && agent_settle(h, run)) {
-		json_decref(run); /* nobody had listened to its end: now it is noted */
-		run = runs_find(h, s.args[0]);
-	}
-	if (!run)
-		return EXIT_NO;
-	if (h->json) {
-		json_t *answer = host_answer();
-
-		json_object_set(answer, "run", run);
-		out_json(&h->out, answer);
-	} else {
-		runs_show(h, run);
-	}
-	json_decref(run);
-	return EXIT_GOOD;
+	return host_open(h) < 0 ? EXIT_NO : get_one(h, s.args[0], receipt);
 }
 
 static const struct host_command COMMANDS[] = {

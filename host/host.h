@@ -72,6 +72,7 @@ int cmd_provider(struct host *h, int argc, char **argv);
 int cmd_run(struct host *h, int argc, char **argv);
 int cmd_work(struct host *h, int argc, char **argv);
 int cmd_config(struct host *h, int argc, char **argv);
+int cmd_receipt(struct host *h, int argc, char **argv);
 int cmd_secret(struct host *h, int argc, char **argv);
 
 #endif

@@ -13,6 +13,7 @@ static const struct host_command COMMANDS[] = {
 	{ "work", cmd_work, "what Works there are: list, show, exec, finish" },
 	{ "doctor", cmd_doctor, "try what a sandbox needs, and say how to mend what is missing" },
 	{ "runs", cmd_runs, "what ran: list, get, logs, stop" },
+	{ "receipt", cmd_receipt, "verify: does what a run was said to be still hold" },
 	{ "explain", cmd_explain, "would a policy allow it, and by which rule" },
 	{ "config", cmd_config, "check the config, say what each binding is granted, print the schema" },
 	{ "secret", cmd_secret, "store, list and remove secrets; a value is never shown" },

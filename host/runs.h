@@ -15,6 +15,9 @@ const char *runs_kind(const json_t *run);
 void runs_state(const json_t *run, char *out, size_t size);
 void runs_show(struct host *h, const json_t *run); /* the whole record as text */
 
+/* A policy as written, line by line. */
+void runs_show_text(struct out *o, const char *text);
+int runs_receipt(struct host *h, const char *id); /* print one; an exit status */
 int runs_logs(struct host *h, int argc, char **argv);
 int runs_stop(struct host *h, int argc, char **argv);
 

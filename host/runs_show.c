@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "executor/agent.h"
+#include "policy_now.h"
 #include "runs.h"
 #include "work/work.h"
 
@@ -203,22 +204,30 @@ static void show_provider(struct host *h, const json_t *run)
 	        out_printf(&h->out, "  %-15s %s\n", key, json_string_value(value));
 }
 
-/* As written, line by line: a newline in it is layout, not an attack. */
-static void show_policy(struct host *h, const json_t *run)
+/* A newline in it is layout, not an attack. */
+void runs_show_text(struct out *o, const char *text)
 {
-	const char *text = host_string(run, "policy"), *end;
 	struct text line = { 0 };
+	const char *end;
 
-	if (!text || work_plain(host_string(run, "kind")))
-		return;
-	head(&h->out, "policy as written");
-	for (; *text; text = *end ? end + 1 : end) {
+	for (; text && *text; text = *end ? end + 1 : end) {
 		end = text + strcspn(text, "\n");
 		text_free(&line);
 		text_add(&line, text, (size_t)(end - text));
-		out_printf(&h->out, "  %s\n", line.data ? line.data : "");
+		out_printf(o, "  %s\n", line.data ? line.data : "");
 	}
 	text_free(&line);
+}
+
+static void show_policy(struct host *h, const json_t *run)
+{
+	const char *text = host_string(run, "policy");
+
+	if (text && !work_plain(host_string(run, "kind"))) {
+		head(&h->out, "policy as written");
+		runs_show_text(&h->out, text);
+	}
+	policy_show(&h->out, json_object_get(run, "config"));
 }
 
 static void granted(struct out *o, const char *what, const char *path, const char *as, const char *rule)
