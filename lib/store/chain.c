@@ -6,7 +6,7 @@
 #include "base/time.h"
 #include "store/sql.h"
 
-#define DATA_MAX   (1u << 20)
+#define DATA_MAX   (3u << 20)  /* a whole attempt's records, when it is tried again */
 #define TEXT_MAX   (64u << 20) /* what is hashed: a whole receipt at most */
 #define EVENTS_MAX 100000      /* of one run: no host loops its way into a full disk */
 #define EVENTS_OWN 1000        /* of these, what is kept for how the run goes and ends */

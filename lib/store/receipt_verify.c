@@ -283,48 +283,64 @@ static void check_exit(struct look *l)
 		broken(l, "exit.state", "a run that ended so is not %s", l->state);
 }
 
-static size_t count(const json_t *probes, const char *id)
+/* How many there are of each id: {"P6":12…}; NULL: no memory. */
+static json_t *tally(const json_t *probes)
 {
+	oc_cleanup(oc_json_decrefp) json_t *counts = json_object();
 	const json_t *one;
-	size_t i, n = 0;
+	size_t i;
 
+	if (!counts)
+		return NULL;
 	json_array_foreach(probes, i, one)
 	{
-		const char *is = oc_json_text(one, "id");
+		const char *id = oc_json_text(one, "id");
 
-		n += is && id && strcmp(is, id) == 0;
+		if (!oc_json_set(counts, id ? id : "", json_integer(oc_json_integer(counts, id ? id : "", 0) + 1)))
+			return NULL;
 	}
-	return n;
+	return oc_steal(counts);
 }
 
-/* Each probe of the plan was made and held.  The guard adds its own, so there may be more. */
-static void check_proof(struct look *l)
+static void check_held(struct look *l, const json_t *made)
 {
-	const json_t *planned = json_object_get(l->plan, "probes"), *made = json_object_get(l->proved, "probes"), *one;
+	const json_t *one;
 	char path[40];
 	size_t i;
 
-	check_record(l, l->proved, "proved");
-	if (!l->proved) {
-		if (strcmp(l->state, "exited") == 0 && json_array_size(planned) && l->exit &&
-		    strcmp(oc_json_text(l->exit, "state") ? oc_json_text(l->exit, "state") : "", "exited") == 0)
-			broken(l, "proved", "its command ran, and nothing says that the sandbox was proved before");
-		return;
-	}
 	json_array_foreach(made, i, one)
 	{
 		snprintf(path, sizeof(path), "proved.probes[%zu]", i);
 		if (!json_is_true(json_object_get(one, "ok")))
 			broken(l, path, "a probe that failed proves nothing");
 	}
-	json_array_foreach(planned, i, one)
-	{
-		const char *id = oc_json_text(one, "id");
+}
 
-		snprintf(path, sizeof(path), "plan.probes[%zu]", i);
-		if (count(made, id) < count(planned, id))
-			broken(l, path, "the proof has no such probe, or fewer than the plan");
-	}
+/* Each probe of the plan was made and held.  The guard adds its own, so there may be more. */
+static void check_probes(struct look *l, const json_t *planned, const json_t *made)
+{
+	oc_cleanup(oc_json_decrefp) json_t *wanted = tally(planned), *there = tally(made);
+	const char *id;
+	json_t *n;
+
+	check_held(l, made);
+	if (!wanted || !there)
+		l->rc = OC_ENOMEM;
+	json_object_foreach(wanted, id, n) if (oc_json_integer(there, id, 0) < json_integer_value(n))
+	        broken(l, "proved.probes", "the plan has %lld of %s, the proof %lld", (long long)json_integer_value(n),
+	               id, (long long)oc_json_integer(there, id, 0));
+}
+
+static void check_proof(struct look *l)
+{
+	const json_t *planned = json_object_get(l->plan, "probes");
+	const char *end = oc_json_text(l->exit, "state");
+
+	check_record(l, l->proved, "proved");
+	if (l->proved)
+		check_probes(l, planned, json_object_get(l->proved, "probes"));
+	else if (strcmp(l->state, "exited") == 0 && json_array_size(planned) && end && strcmp(end, "exited") == 0)
+		broken(l, "proved", "its command ran, and nothing says that the sandbox was proved before");
 }
 
 static void check_lists(struct look *l)

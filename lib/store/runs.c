@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/time.h"
 #include "store/chain.h"
+#include "store/hosts.h"
 #include "store/sql.h"
 
 #define RECOVERY_LOCK "recover.lock"
@@ -369,10 +370,33 @@ static int ended_event(oc_store *store, const char *run, oc_error **err)
 	return oc_store_chain(store, run, "ended", oc_steal(data), err);
 }
 
-static int finish_rows(oc_store *store, const char *run, const char *proved, const char *text, const json_t *record,
-                       oc_error **err)
+/* What can't be read is not nothing; and a run's end doesn't wait for it. */
+static int read_hosts(oc_store *store, const char *run, json_t **out, oc_error **err)
 {
-	const json_t *error = json_object_get(record, "error");
+	char digest[OC_DIGEST_SIZE];
+	oc_error *why = NULL;
+	int rc = oc_store_hosts(store, run, out, &why);
+
+	if (rc == 0 && *out) /* sums that no record can hold */
+		rc = oc_chain_digest(*out, digest, &why);
+	if (rc < 0 && rc != OC_ENOMEM) {
+		json_decref(*out);
+		*out = json_pack("{s:s}", "unreadable", oc_error_message(why));
+		rc = *out ? 0 : OC_ENOMEM;
+	}
+	oc_error_free(why);
+	return rc == OC_ENOMEM ? oc_nomem(err) : rc;
+}
+
+/* What the guard and its launch command left of a run. */
+struct left {
+	char *text, *proved;
+	json_t *record, *network;
+};
+
+static int finish_rows(oc_store *store, const char *run, const struct left *l, oc_error **err)
+{
+	const json_t *error = json_object_get(l->record, "error");
 	oc_cleanup(oc_freep) char *error_text = json_is_object(error) ? json_dumps(error, JSON_COMPACT) : NULL;
 	int rc;
 
@@ -381,12 +405,14 @@ static int finish_rows(oc_store *store, const char *run, const char *proved, con
 	rc = oc_sql_run(store, err,
 	                "UPDATE runs SET proved = coalesce(?1, proved), exit = ?2 WHERE id = ?3 AND (exit IS NOT ?2 OR "
 	                "proved IS NOT coalesce(?1, proved))",
-	                "sss", proved, text, run);
+	                "sss", l->proved, l->text, run);
+	if (rc > 0 && l->network)
+		rc = oc_store_chain(store, run, "network", json_incref(l->network), err);
 	if (rc > 0)
 		rc = ended_event(store, run, err);
 	if (rc < 0)
 		return rc;
-	return set_state(store, run, end_state(record), error_text, end_ms(record), err);
+	return set_state(store, run, end_state(l->record), error_text, end_ms(l->record), err);
 }
 
 /* The record is of this run and of its pin, or it is not its record. */
@@ -408,32 +434,42 @@ static int check_record(oc_store *store, const char *run, const json_t *record, 
 	return 0;
 }
 
-int oc_store_finish(oc_store *store, const char *run, oc_error **err)
+static int read_left(oc_store *store, const char *run, struct left *l, oc_error **err)
 {
 	char fix[80];
 	oc_cleanup(oc_closep) int dir = oc_store_run_dir(store, run, false, err);
-	oc_cleanup(oc_json_decrefp) json_t *record = NULL, *proof = NULL;
-	oc_cleanup(oc_freep) char *text = NULL;
-	oc_cleanup(oc_freep) char *proved = NULL;
+	oc_cleanup(oc_json_decrefp) json_t *proof = NULL;
 	int rc;
 
 	if (dir < 0)
 		return dir;
-	rc = read_record(dir, "exit.json", &text, &record, err);
-	if (rc == 0 && !text)
+	rc = read_record(dir, "exit.json", &l->text, &l->record, err);
+	if (rc == 0 && !l->text)
 		return oc_error_makef(err, OC_ENOTFOUND, ENOENT, NULL, "exit.json", oc_store_show_run(fix, run),
 		                      "run %s has no exit record", run);
 	if (rc == 0)
-		rc = check_record(store, run, record, err);
+		rc = check_record(store, run, l->record, err);
 	if (rc == 0)
-		rc = read_record(dir, "proved", &proved, &proof, err);
-	if (rc < 0)
-		return rc;
-	oc_fault("host:finish");
-	rc = oc_sql_begin(store, true, err);
+		rc = read_record(dir, "proved", &l->proved, &proof, err);
+	return rc < 0 ? rc : read_hosts(store, run, &l->network, err);
+}
+
+int oc_store_finish(oc_store *store, const char *run, oc_error **err)
+{
+	struct left l = { 0 };
+	int rc = read_left(store, run, &l, err);
+
+	if (rc == 0) {
+		oc_fault("host:finish");
+		rc = oc_sql_begin(store, true, err);
+	}
 	if (rc >= 0)
-		rc = oc_sql_end(store, finish_rows(store, run, proved, text, record, err), err);
-	return rc < 0 ? rc : 0;
+		rc = oc_sql_end(store, finish_rows(store, run, &l, err), err);
+	free(l.text);
+	free(l.proved);
+	json_decref(l.record);
+	json_decref(l.network);
+	return OC_MIN(rc, 0);
 }
 
 int oc_store_forget(oc_store *store, const char *run, oc_error **err)

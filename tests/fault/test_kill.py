@@ -94,6 +94,13 @@ class Case:
         with open("/proc/self/mountinfo") as f:
             self.ok(self.w.root not in f.read(), "no mount is left")
 
+    def chained(self, run):
+        """Whatever was killed, its history is whole, and what else is recorded goes with it."""
+        made = self.w.oc("runs", "get", "--receipt", run)
+        held = self.w.oc("receipt", "verify", "-", "--json", input=made.stdout)
+        facts = json.loads(held.stdout).get("receipt") if held.stdout else None
+        self.ok(made.returncode == 0 and held.returncode == 0 and facts and not facts["unchained"], "its receipt holds", made.stderr + held.stderr)
+
     def truth(self, runs, exit_before, proved_before):
         """The record against what the test saw with its own eyes."""
         ran = self.ran()
@@ -104,6 +111,7 @@ class Case:
         run = get(self.w, runs[0]["id"])
         self.ok(len(runs) == 1 and run["state"] == runs[0]["state"], "list and record agree", (runs, run["state"]))
         self.ok(run["pinned"], "what is recorded is pinned")
+        self.chained(run["id"])
         state, exit_ = run["state"], run.get("exit")
         self.ok(not ran or (run["proved"] or proved_before), "what ran was proved first")
         if exit_before:
@@ -140,6 +148,7 @@ class Case:
         if run["state"] == "run_lost":
             old = [e["data"] for e in after["events"] if e["type"] == "retry"]
             self.ok(old and old[0]["state"] == "run_lost", "how the last attempt ended stays in the history", after["events"])
+        self.chained(id_)
         over = follow(self.w, "retry", self.w.state, id_)
         self.ok(over.returncode == 0 and self.ran() == ran + 1, "what is over is not run again", over.stderr)
 

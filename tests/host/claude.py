@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from claudeworld import BUILD, CLAUDE, GIT, KEY, Claude, put, wait_for  # noqa: E402
+from receipt import every_run  # noqa: E402
 from tap import finish, ok  # noqa: E402
 
 COMMIT = "echo %s >> log; git add log; git commit -qm %s"
@@ -410,6 +411,7 @@ def part(name):
             w.bindings, w.operations = list(belted(w)), ["@work"]
             w.configure()
         function(w, binding)
+        every_run(w, name)
         ok(not w.stub.problems, name + ": the API would have taken every request", w.stub.problems[:3])
     except Exception as e:  # a part that breaks is a failure, and no reason to lose the others
         ok(False, name + " ran to its end", repr(e))

@@ -86,7 +86,7 @@ says 'usage: which Work' 2 'which Work' open-conduit work show
 says 'usage: a misspelt command of work' 2 'did you mean "exec"?' open-conduit work exce
 says 'usage: no command for a Work' 2 'no command to run' open-conduit work exec 1 --
 says 'work: there is no such' 1 'there is no Work' open-conduit work show nothing
-for c in '' exec doctor explain provider runs 'runs list' 'runs get' 'runs logs' 'runs stop' 'provider list' config 'config check' 'config schema' run work 'work list' 'work show' 'work exec' 'work attach' 'work finish'; do
+for c in '' exec doctor explain provider runs 'runs list' 'runs get' 'runs logs' 'runs stop' receipt 'receipt verify' 'provider list' config 'config check' 'config schema' run work 'work list' 'work show' 'work exec' 'work attach' 'work finish'; do
 	# shellcheck disable=SC2086 # words
 	if gives 0 open-conduit $c --help && [[ $out == usage:* && -z $err ]]; then ok "help: $c"; else not_ok "help: $c"; fi
 done

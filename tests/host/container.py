@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "isolation")]
 from boxworld import ENGINE, TOOLS, Boxes  # noqa: E402
+from receipt import every_run, receipt  # noqa: E402
 from terminal import Terminal  # noqa: E402
 from work import COMMIT, head, wait_for  # noqa: E402
 from world import BUILD, finish, ok, put  # noqa: E402
@@ -38,6 +39,9 @@ def one_command(w):
     ok(p.returncode == 125 and "sandbox_unavailable" in p.stderr and "fix" in p.stderr, "exec: more processors than there are", p.stderr)
     p = box("--allow", "*.example.org", "--", "sh", "-c", "wget -O- http://elsewhere.invalid/ 2>&1; echo $?")
     ok(p.returncode == 0 and "403" in p.stdout and not p.stdout.strip().endswith("0"), "exec: a host that isn't listed is refused by the gateway", (p.stdout, p.stderr))
+    run = w.runs()["runs"][0]["id"]
+    bound = [e["data"] for e in json.loads(receipt(w, run))["events"] if e["type"] == "network"]
+    ok(bound == [w.run_record(run)["network"]] and any(h["host"] == "elsewhere.invalid" and h["denied"] for h in bound[0]["hosts"]), "exec: its receipt has what it asked its gateway for", bound)
     p = box("--", "no-such-command")
     ok(p.returncode == 127, "exec: a command that the image lacks is 127", (p.returncode, p.stderr))
     p = box("--timeout", "2s", "--", "sleep", "100")
@@ -319,6 +323,7 @@ def main():
                 began = time.monotonic()
                 part(w)
                 print("# %s: %d s" % (part.__name__, time.monotonic() - began), flush=True)
+        every_run(w, "containers")
         left = w.objects()
         ok(not left, "nothing of it is left in the engine", [o["Name"] for o in left])
     finally:

@@ -41,7 +41,7 @@ static const struct change {
 	{ "exit", NULL, "exit ", false },
 	{ "proved.probes.0.detail", "\"else\"", "proved ", false },
 	{ "proved.probes.0.ok", "false", "proved proved.probes[0] ", false },
-	{ "proved.probes.0", NULL, "proved plan.probes[0] ", false },
+	{ "proved.probes.0", NULL, "proved proved.probes ", false },
 	{ "proved", NULL, "proved proved ", false },
 	{ "attempts.0.at_ms", "5", "attempts ", false },
 	{ "attempts.0", NULL, "attempts ", false },
