@@ -44,6 +44,7 @@ static int unpack_launch(struct oc_plan_view *v, const json_t *object, oc_error 
 		{ "files", OC_JSON_ARRAY, true, NULL },
 		{ "hello_retries", OC_JSON_INT, true, &v->hello_retries },
 		{ "cleanup", OC_JSON_STRINGS, false, &cleanup },
+		{ "inspect", OC_JSON_STRINGS, false, NULL },
 	};
 	int rc = oc_json_unpack(object, "launch", NULL, keys, OC_COUNT(keys), err);
 

@@ -78,6 +78,7 @@ static int check_reply(const json_t *reply, oc_error **err)
 		{ "argv", OC_JSON_STRINGS, true, NULL },      { "env", OC_JSON_OBJECT, true, NULL },
 		{ "cwd", OC_JSON_STRING, true, NULL },        { "files", OC_JSON_ARRAY, true, NULL },
 		{ "hello_retries", OC_JSON_INT, true, NULL }, { "cleanup", OC_JSON_STRINGS, false, NULL },
+		{ "inspect", OC_JSON_STRINGS, false, NULL },
 	};
 	const struct oc_json_key guest_keys[] = {
 		{ "landlock", OC_JSON_BOOL, true, NULL }, { "nest", OC_JSON_BOOL, true, NULL },

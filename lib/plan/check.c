@@ -108,7 +108,7 @@ static bool program(const json_t *argv)
 
 static int check_launch(const json_t *launch, oc_error **err)
 {
-	json_t *argv = NULL, *env = NULL, *files = NULL, *cleanup = NULL;
+	json_t *argv = NULL, *env = NULL, *files = NULL, *cleanup = NULL, *inspect = NULL;
 	const char *cwd = NULL;
 	int64_t retries = 0;
 	const struct oc_json_key keys[] = {
@@ -118,6 +118,7 @@ static int check_launch(const json_t *launch, oc_error **err)
 		{ "files", OC_JSON_ARRAY, true, &files },
 		{ "hello_retries", OC_JSON_INT, true, &retries },
 		{ "cleanup", OC_JSON_STRINGS, false, &cleanup },
+		{ "inspect", OC_JSON_STRINGS, false, &inspect },
 	};
 	int rc = oc_json_unpack(launch, "launch", NULL, keys, OC_COUNT(keys), err);
 
@@ -127,6 +128,8 @@ static int check_launch(const json_t *launch, oc_error **err)
 		return oc_plan_bad(err, "launch.argv", "must begin with an absolute path");
 	if (cleanup && !program(cleanup))
 		return oc_plan_bad(err, "launch.cleanup", "must begin with an absolute path");
+	if (inspect && !program(inspect))
+		return oc_plan_bad(err, "launch.inspect", "must begin with an absolute path");
 	if (!oc_path_clean(cwd))
 		return oc_plan_bad(err, "launch.cwd", "is not an absolute, clean path");
 	if (retries < 0 || retries > 10)

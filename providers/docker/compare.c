@@ -172,14 +172,16 @@ static json_t *container_seen(const json_t *got, const json_t *networks)
 	return NULL;
 }
 
+static const char *role_of(const json_t *request)
+{
+	return !strcmp(text_of(json_object_get(request, "Labels"), "io.openconduit.role"), "gateway") ? "gateway"
+	                                                                                              : "container";
+}
+
 int compare_container(const json_t *request, const json_t *facts, const json_t *networks, const char *name,
                       const json_t *got, struct refusal *r)
 {
-	struct comparing c = { .r = r,
-		               .what = !strcmp(text_of(json_object_get(request, "Labels"), "io.openconduit.role"),
-		                               "gateway")
-		                               ? "gateway"
-		                               : "container" };
+	struct comparing c = { .r = r, .what = role_of(request) };
 	cleanup_json json_t *want = container_wanted(request, facts, name);
 	cleanup_json json_t *seen = container_seen(got, networks);
 
@@ -187,6 +189,73 @@ int compare_container(const json_t *request, const json_t *facts, const json_t *
 		return no_memory(r);
 	if (!seen)
 		return refuse(r, "sandbox_unavailable", c.what, "open-conduit doctor",
+		              "the engine describes the %s in a way that can't be compared with the plan", c.what);
+	return differ_walk(&c, want, seen);
+}
+
+/* Only the members of that object which are members of this one, or are named. */
+static json_t *only(const json_t *object, const json_t *of, const char *const *named, size_t n)
+{
+	json_t *out = json_object(), *value;
+	const char *name;
+	size_t i;
+
+	json_object_foreach((json_t *)object, name, value)
+	{
+		bool kept = json_object_get(of, name);
+
+		for (i = 0; i < n; i++)
+			kept = kept || !strcmp(named[i], name);
+		if (kept && json_object_set(out, name, value) < 0) {
+			json_decref(out);
+			return NULL;
+		}
+	}
+	return out;
+}
+
+/* What the engine gave each end when it was started says nothing about what it was asked for. */
+static json_t *ends_asked(const json_t *shown)
+{
+	static const char *const asked[] = { "IPAMConfig", "GwPriority", "DriverOpts", "Links", "Aliases" };
+	json_t *out = json_object(), *end;
+	const char *id;
+
+	json_object_foreach((json_t *)shown, id, end) if (!put(out, id, only(end, NULL, asked, COUNT(asked))))
+	{
+		json_decref(out);
+		return NULL;
+	}
+	return out;
+}
+
+/* Of one that runs: what it was made of, and not how it is. */
+static json_t *running_seen(const json_t *got, const json_t *networks, const json_t *want)
+{
+	cleanup_json json_t *all = container_seen(got, networks);
+	json_t *out = all ? only(all, want, NULL, 0) : NULL;
+	json_t *ends = ends_asked(json_object_get(json_object_get(all, "NetworkSettings"), "Networks"));
+
+	if (out && ends && put(out, "NetworkSettings", json_pack("{s:O}", "Networks", ends))) {
+		json_decref(ends);
+		return out;
+	}
+	json_decref(ends);
+	json_decref(out);
+	return NULL;
+}
+
+int compare_running(const json_t *request, const json_t *facts, const json_t *networks, const char *name,
+                    const json_t *got, struct refusal *r)
+{
+	struct comparing c = { .r = r, .what = role_of(request), .running = true };
+	cleanup_json json_t *want = container_wanted(request, facts, name), *seen = NULL;
+
+	if (!want || json_object_del(want, "State") < 0)
+		return no_memory(r);
+	seen = running_seen(got, networks, want);
+	if (!seen)
+		return refuse(r, "pin_mismatch", c.what, "open-conduit doctor",
 		              "the engine describes the %s in a way that can't be compared with the plan", c.what);
 	return differ_walk(&c, want, seen);
 }
@@ -225,21 +294,34 @@ static int compare_ipam(struct comparing *c, const json_t *request, const json_t
 	return 0;
 }
 
-int compare_network(const json_t *request, bool fresh, const json_t *got, struct refusal *r)
+static int walk_network(struct comparing *c, const json_t *request, bool fresh, const json_t *got)
 {
-	struct comparing c = { .r = r, .what = "network", .path = "IPAM", .network = true };
 	cleanup_json json_t *want = json_copy((json_t *)request), *seen = json_copy((json_t *)got);
 
 	if (!want || !seen || json_object_set_new(want, "Scope", json_string("local")) < 0)
-		return no_memory(r);
-	if (compare_ipam(&c, request, got) < 0)
+		return no_memory(c->r);
+	if (compare_ipam(c, request, got) < 0)
 		return -1;
-	c.path[0] = '\0';
+	c->path[0] = '\0';
 	(void)json_object_del(want, "IPAM");
 	(void)json_object_del(seen, "IPAM");
 	(void)json_object_del(seen, "Id");
 	(void)json_object_del(seen, "Created");
 	if (!fresh)
 		(void)json_object_del(seen, "Containers");
-	return differ_walk(&c, want, seen);
+	return differ_walk(c, want, seen);
+}
+
+int compare_network(const json_t *request, bool fresh, const json_t *got, struct refusal *r)
+{
+	struct comparing c = { .r = r, .what = "network", .path = "IPAM", .network = true };
+
+	return walk_network(&c, request, fresh, got);
+}
+
+int compare_network_running(const json_t *request, const json_t *got, struct refusal *r)
+{
+	struct comparing c = { .r = r, .what = "network", .path = "IPAM", .network = true, .running = true };
+
+	return walk_network(&c, request, false, got);
 }

@@ -77,6 +77,10 @@ int differ_refuse(struct comparing *c, const json_t *want, const json_t *got)
 {
 	cleanup_free char *asked = brief(want), *there = brief(got);
 
+	if (c->running)
+		return refuse(c->r, "pin_mismatch", c->path, NULL,
+		              "the run's %s is not as it was pinned: %s is %s, and has to be %s", c->what, c->path,
+		              there ? there : "?", asked ? asked : "?");
 	return refuse(c->r, "sandbox_unavailable", c->path, "open-conduit doctor",
 	              "the engine did not make the %s as planned: %s is %s, and has to be %s", c->what, c->path,
 	              there ? there : "?", asked ? asked : "?");

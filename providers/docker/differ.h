@@ -10,6 +10,7 @@ struct comparing {
 	const char *what;
 	char path[256]; /* of the member that is looked at */
 	bool network;   /* the rules are a container's */
+	bool running;   /* it was right when it was made: pin_mismatch, not sandbox_unavailable */
 };
 /* The engine leaves members out that are empty, and names what it wasn't told: so null, false, 0, "", [] and {} are the same as
  * the absent. */

@@ -146,6 +146,22 @@ const json_t *engine_info(struct engine *e, struct refusal *r)
 	return e->info;
 }
 
+int engine_same(struct engine *engine, const struct endpoint *e, const char *id, struct refusal *r)
+{
+	const json_t *info = engine_info(engine, r);
+	const char *there = text_of(info, "ID");
+	cleanup_free char *host = info ? quoted(e->host) : NULL;
+	cleanup_free char *fix = host ? format("docker -H %s info --format '{{.ID}}'  # has to be %s", host, id) : NULL;
+
+	if (!info)
+		return -1;
+	if (!strcmp(there, id))
+		return 0;
+	return refuse(r, "pin_mismatch", engine->context, fix,
+	              "another engine answers where the run is, by context \"%s\" (%s): it is %s, and has to be %s",
+	              engine->context, e->host, there, id);
+}
+
 /* ---- asking ---- */
 
 struct request *engine_begin(struct engine *e, const char *method, const char *path, const json_t *body, int timeout_ms)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* open-conduit-provider-docker: containers by Docker Engine.  Started by hosts it is a provider; with an argument it is the launch
- * command of a run, or its cleanup, and started by the guard. */
+ * command of a run, its cleanup or its inspection, and started by guard or recovery. */
 #include <openconduit/openconduit.h>
 #include <openconduit/provider.h>
 
@@ -10,6 +10,7 @@
 #include "checkup.h"
 #include "cleanup.h"
 #include "common/call.h"
+#include "inspect.h"
 #include "run.h"
 #include "spec.h"
 #include "state.h"
@@ -103,5 +104,7 @@ int main(int argc, char **argv)
 		return run_main();
 	if (argc == 2 && !strcmp(argv[1], "cleanup"))
 		return cleanup_main();
+	if (argc == 2 && !strcmp(argv[1], "inspect"))
+		return inspect_main();
 	return serve(argc, argv);
 }

@@ -72,7 +72,7 @@ static int replay(struct objects *o, char *text, size_t len, const char *path, s
 			return refuse(r, "sandbox_unavailable", path, NULL,
 			              "%s holds a line that was not written by this program", path);
 	}
-	if (o->fd >= 0 && line < text + len && ftruncate(o->fd, line - text) < 0)
+	if (o->fd >= 0 && !o->looked && line < text + len && ftruncate(o->fd, line - text) < 0)
 		return refuse(r, "sandbox_unavailable", path, NULL, "%s can't be mended: %s", path, strerror(errno));
 	return 0;
 }
@@ -106,22 +106,33 @@ static int sync_dir(const char *live)
 	return rc;
 }
 
-int objects_open(const char *live, bool create, struct objects *out, struct refusal *r)
+static int open_file(const char *live, int flags, struct objects *out, struct refusal *r)
 {
 	cleanup_free char *path = format("%s/objects", live);
 
-	*out = (struct objects){ .fd = -1 };
 	if (!path)
 		return no_memory(r);
-	out->fd = open(path, O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (create ? O_CREAT : 0), 0600);
-	if (out->fd < 0 && errno == ENOENT && !create)
+	out->fd = open(path, O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags, 0600);
+	if (out->fd < 0 && errno == ENOENT && !(flags & O_CREAT))
 		return 0;
-	if (out->fd < 0 || (create && sync_dir(live) < 0))
+	if (out->fd < 0 || ((flags & O_CREAT) && sync_dir(live) < 0))
 		refuse(r, "sandbox_unavailable", path, NULL, "%s can't be opened: %s", path, strerror(errno));
 	else if (load(out, path, r) == 0)
 		return 0;
 	objects_close(out);
 	return -1;
+}
+
+int objects_open(const char *live, bool create, struct objects *out, struct refusal *r)
+{
+	*out = (struct objects){ .fd = -1 };
+	return open_file(live, O_RDWR | (create ? O_CREAT : 0), out, r);
+}
+
+int objects_look(const char *live, struct objects *out, struct refusal *r)
+{
+	*out = (struct objects){ .fd = -1, .looked = true };
+	return open_file(live, O_RDONLY, out, r);
 }
 
 void objects_close(struct objects *o)

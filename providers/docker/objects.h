@@ -12,6 +12,7 @@ const char *kind_name(enum kind kind);
 
 struct objects {
 	int fd;
+	bool looked; /* its run may be writing it */
 	struct {
 		char *name, *id; /* both NULL: there is none.  id NULL: only intended */
 	} v[KINDS];
@@ -19,6 +20,8 @@ struct objects {
 /* create: of a run that begins; without it a file that isn't there is an empty one, and fd is -1.  A last line without its end was
  * never acted upon, and is taken off. */
 int objects_open(const char *live, bool create, struct objects *out, struct refusal *r);
+/* To read only: of a run that lives. */
+int objects_look(const char *live, struct objects *out, struct refusal *r);
 void objects_close(struct objects *o);
 bool objects_empty(const struct objects *o);
 

@@ -316,9 +316,9 @@ static json_t *launch_json(const struct planning *p)
 
 	if (!cwd)
 		return NULL;
-	return json_pack("{s:[s, s], s:{s:s}, s:s, s:[{s:i, s:s}], s:i, s:[s, s]}", "argv", p->self, "run", "env",
-	                 "PATH", PATH_OF_RUN, "cwd", cwd, "files", "fd", 3, "text", p->text, "hello_retries", 0,
-	                 "cleanup", p->self, "cleanup");
+	return json_pack("{s:[s, s], s:{s:s}, s:s, s:[{s:i, s:s}], s:i, s:[s, s], s:[s, s]}", "argv", p->self, "run",
+	                 "env", "PATH", PATH_OF_RUN, "cwd", cwd, "files", "fd", 3, "text", p->text, "hello_retries", 0,
+	                 "cleanup", p->self, "cleanup", "inspect", p->self, "inspect");
 }
 
 static json_t *reply_json(const struct planning *p)
