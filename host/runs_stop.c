@@ -51,7 +51,7 @@ static void keep_error(struct stop *s, oc_error *err)
 	oc_error_free(err);
 }
 
-/* Only for a run whose guard recovery just found alive: opening any other would launch it. */
+/* Whatever else of it can't be told or isn't as it was pinned: a guard that is proved to be its own is asked to end it. */
 static void stop_alive(struct stop *s, const char *id, long long grace)
 {
 	oc_run_ops ops = OC_RUN_OPS_INIT;
@@ -61,9 +61,11 @@ static void stop_alive(struct stop *s, const char *id, long long grace)
 
 	ops.ended = ended;
 	ops.failed = failed;
-	rc = oc_run_open(s->h->store, id, &ops, s, &run, &err);
-	if (rc >= 0)
-		rc = oc_run_stop(run, grace, &err);
+	rc = oc_run_end(s->h->store, id, grace, &ops, s, &run, &err);
+	if (rc == OC_ENOTFOUND) {
+		oc_error_free(err);
+		return;
+	}
 	while (rc >= 0 && !s->done)
 		rc = oc_context_wait(s->h->ctx, -1, &err);
 	if (rc >= 0 && s->ended)
@@ -129,7 +131,7 @@ static int perform(struct host *h, const char *word, long long grace)
 	rc = outcome_of(h, id, outcome, sizeof(outcome));
 	if (rc < 0)
 		return EXIT_NO;
-	if (!strcmp(outcome, "alive"))
+	if (!strcmp(outcome, "alive") || !strcmp(outcome, "pin_mismatch") || !strcmp(outcome, "unknown"))
 		stop_alive(&s, id, grace);
 	if (s.error) {
 		host_report_json(h, "not stopped", s.error);

@@ -40,6 +40,8 @@ typedef struct oc_run_ops {
 
 /** Launch a pinned run's guard, or connect to the one that is alive, after checking it against its
  * pin: pid, start time, boot id and digest (`pin_mismatch` names what differs; nothing is killed).
+ * What the run has in an engine is compared by oc_store_recover(): a run that it left "unknown" is refused here,
+ * with the reason that it recorded.
  * Output is delivered from the last acknowledged offset.
  * @param ops copied.  @param out *new*; oc_run_free(). */
 OC_API OC_WARN_UNUSED int oc_run_open(oc_store *store, const char *id, const oc_run_ops *ops, void *userdata,
@@ -58,6 +60,11 @@ OC_API OC_WARN_UNUSED int oc_run_resize(oc_run *run, uint16_t rows, uint16_t col
 OC_API OC_WARN_UNUSED int oc_run_ack(oc_run *run, uint64_t next, oc_error **err);
 /** SIGTERM, grace, SIGKILL to everything of the run, cleanup.  grace_ms < 0: the plan's. */
 OC_API OC_WARN_UNUSED int oc_run_stop(oc_run *run, int64_t grace_ms, oc_error **err);
+/** Open a run whose guard is alive for nothing but its end, as oc_run_stop() makes it: also one that may not be adopted, as long as
+ * its guard is proved to be the pin's own.  Its calls are not served.  OC_ENOTFOUND: no such guard is alive.
+ * @param ops copied.  @param out *new*; oc_run_free(). */
+OC_API OC_WARN_UNUSED int oc_run_end(oc_store *store, const char *id, int64_t grace_ms, const oc_run_ops *ops,
+                                     void *userdata, oc_run **out, oc_error **err);
 /** Record the end in the store and remove what the run left; each step recorded, safe to repeat.
  * Only after `ended`, or for a run that recovery found finished. */
 OC_API OC_WARN_UNUSED int oc_run_finish(oc_run *run, oc_error **err);

@@ -2,6 +2,7 @@
 #include "guard/protocol.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/fd.h"
@@ -13,6 +14,17 @@
 static int damaged(oc_error **err, const char *file)
 {
 	return oc_fail(err, OC_EPROTO, 0, "%s of the run is damaged", file);
+}
+
+static void read_protocol(struct oc_identity *out, const json_t *versions)
+{
+	for (size_t i = 0; i < OC_COUNT(out->speaks); i++) {
+		const json_t *version = json_array_get(versions, i);
+
+		out->speaks[i] = !versions                  ? OC_GUARD_PROTOCOL_FIRST
+		                 : json_is_integer(version) ? json_integer_value(version)
+		                                            : 0;
+	}
 }
 
 int oc_identity_read(int run_dir, const char *file, struct oc_identity *out, oc_error **err)
@@ -38,6 +50,7 @@ int oc_identity_read(int run_dir, const char *file, struct oc_identity *out, oc_
 	out->start = (uint64_t)oc_json_integer(json, "start", 0);
 	out->pgrp = (pid_t)oc_json_integer(json, "pgrp", 0);
 	out->session = (pid_t)oc_json_integer(json, "session", 0);
+	read_protocol(out, json_object_get(json, "protocol"));
 	boot = oc_json_text(json, "boot");
 	if (out->pid <= 1 || !out->start || !boot || strlen(boot) >= sizeof(out->boot))
 		return damaged(err, file);
@@ -77,4 +90,22 @@ enum oc_alive oc_guard_alive(int run_dir, const char *file, pid_t *pid, oc_error
 		return OC_ALIVE_YES;
 	oc_fail(err, OC_EIO, -rc, "Can't look at process %d: %s", (int)id.pid, strerror(-rc));
 	return OC_ALIVE_UNKNOWN;
+}
+
+int oc_guard_speaks(int run_dir, const char *run, oc_error **err)
+{
+	struct oc_identity id;
+	char fix[80];
+	int rc = oc_identity_read(run_dir, OC_GUARD_INFO, &id, err);
+
+	if (rc < 0)
+		return rc;
+	if (id.speaks[0] <= OC_GUARD_PROTOCOL_LAST && id.speaks[1] >= OC_GUARD_PROTOCOL_FIRST)
+		return 0;
+	snprintf(fix, sizeof(fix), "open-conduit runs stop %s  # by the build that started it", run);
+	return oc_refuse(
+	        err, "pin_mismatch", OC_GUARD_INFO, fix,
+	        "the guard of run %s speaks versions %lld to %lld of the protocol between host and guard, and this "
+	        "build %d to %d",
+	        run, (long long)id.speaks[0], (long long)id.speaks[1], OC_GUARD_PROTOCOL_FIRST, OC_GUARD_PROTOCOL_LAST);
 }

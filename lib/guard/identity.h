@@ -11,6 +11,7 @@
 struct oc_identity {
 	pid_t pid, pgrp, session; /* the last two 0 where the file has none */
 	uint64_t start;
+	int64_t speaks[2]; /* versions of the protocol, of a guard */
 	char boot[OC_BOOT_SIZE];
 };
 int oc_identity_read(int run_dir, const char *file, struct oc_identity *out,

@@ -48,6 +48,7 @@ static int left_elsewhere(struct oc_found *f)
 		                 NULL);
 		oc_error_free(f->error);
 		f->error = error;
+		f->mismatch = error && oc_error_reason(error) && strcmp(oc_error_reason(error), "pin_mismatch") == 0;
 	}
 	return rc;
 }

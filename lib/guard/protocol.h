@@ -18,6 +18,10 @@
 #define OC_JOURNAL_SEGMENT  (4u << 20)
 #define OC_JOURNAL_SEGMENTS 16u
 #define OC_STDIN_CHUNK      32768u
+/* Versions of what is spoken over the socket: guard.json has those of its guard, "protocol":[first,last]; a guard that says nothing
+ * speaks the first.  Host and guard speak the last that both know. */
+#define OC_GUARD_PROTOCOL_FIRST 1
+#define OC_GUARD_PROTOCOL_LAST  1
 
 /* Read records at *position from runs/<id>/journal (a directory descriptor of runs/<id>).  Calls fn for each;
  * stream 0 means `len` bytes are gone.  At most `budget` payload bytes.  1: there may be more; 0: at the end
@@ -28,11 +32,16 @@ int oc_journal_read(int run_dir, uint64_t *position, size_t budget, oc_journal_f
 /* guard.json / started of a run, judged: is that very process alive (pid, start time, boot)? */
 enum oc_alive { OC_ALIVE_NO, OC_ALIVE_YES, OC_ALIVE_UNKNOWN };
 enum oc_alive oc_guard_alive(int run_dir, const char *file, pid_t *pid, oc_error **err);
+/* Has it a version of the protocol in common with this build?  pin_mismatch, with both and what to do. */
+int oc_guard_speaks(int run_dir, const char *run, oc_error **err);
 /* End what a dead guard left on this host: processes of its recorded group and session that started after it
  * and carry OC_GUARD_ENV_MARK=run, nothing else.  Waits (bounded) until they are gone; the number killed. */
 int oc_guard_sweep(int run_dir, const char *run, oc_error **err);
 /* launch.cleanup of a plan, where it has one: what the launch command left in an engine.  Blocks, for 90 s at most.  Refused with the
  * provider's words; sandbox_unavailable where it can't be told what is there, else container_running. */
 int oc_guard_cleanup(const json_t *plan, const char *digest, oc_error **err);
+/* launch.inspect of a plan, where it has one: is what a live run has in an engine what was pinned?  Blocks, for `ms` at most.
+ * pin_mismatch with what differs; sandbox_unavailable where it can't be told. */
+int oc_guard_inspect(const json_t *plan, const char *digest, int ms, oc_error **err);
 
 #endif

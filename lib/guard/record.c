@@ -94,8 +94,9 @@ static int write_json(struct oc_guard *g, const char *name, json_t *taken, oc_er
 int oc_record_guard(struct oc_guard *g, oc_error **err)
 {
 	return write_json(g, OC_GUARD_INFO,
-	                  json_pack("{s:i, s:I, s:s, s:s}", "pid", (int)getpid(), "start", (json_int_t)g->start, "boot",
-	                            g->boot, "digest", g->digest),
+	                  json_pack("{s:i, s:I, s:s, s:s, s:[i, i]}", "pid", (int)getpid(), "start",
+	                            (json_int_t)g->start, "boot", g->boot, "digest", g->digest, "protocol",
+	                            OC_GUARD_PROTOCOL_FIRST, OC_GUARD_PROTOCOL_LAST),
 	                  err);
 }
 

@@ -23,6 +23,7 @@
 
 #define INFO_MAX 65536
 #define RUNS_MAX 1000000
+#define PATIENCE 20000
 
 /* The line to paste: a command on the run's directory, or what is known of the run. */
 static char *fix_line(const struct oc_found *f, const char *command)
@@ -106,7 +107,6 @@ static int read_info(struct oc_found *f)
 	oc_cleanup(oc_buf_free) struct oc_buf b = { 0 };
 	const char *boot, *digest;
 	char now[OC_BOOT_SIZE];
-	pid_t pid = 0;
 	int rc;
 
 	oc_buf_init(&b, INFO_MAX);
@@ -127,11 +127,11 @@ static int read_info(struct oc_found *f)
 	}
 	f->other_boot = strcmp(boot, now) != 0;
 	f->other_digest = f->pinned && strcmp(digest, f->digest) != 0;
-	f->alive = oc_guard_alive(f->dir, OC_GUARD_INFO, &pid, NULL);
+	f->alive = oc_guard_alive(f->dir, OC_GUARD_INFO, &f->guard, NULL);
 	return 0;
 }
 
-static const char *settle_unknown(struct oc_found *f)
+const char *oc_found_settle(struct oc_found *f)
 {
 	oc_error *ignored = NULL;
 
@@ -139,22 +139,21 @@ static const char *settle_unknown(struct oc_found *f)
 		oc_found_unknown(f, "its records contradict each other", 0, NULL);
 	if (oc_store_state(f->store, f->run, "unknown", f->error, &ignored) < 0)
 		oc_error_free(ignored);
-	return "unknown";
+	return f->mismatch ? "pin_mismatch" : "unknown";
 }
 
-/* Not adopted, nothing killed: the next recovery looks again. */
-static const char *mismatch(struct oc_found *f, const char *what)
+const char *oc_found_mismatch(struct oc_found *f, const char *what)
 {
 	oc_cleanup(oc_freep) char *fix = fix_line(f, NULL);
-	oc_error *error = NULL, *ignored = NULL;
+	oc_error *was = oc_steal(f->error);
+	const char *told = oc_error_fix(was), *subject = oc_error_subject(was);
 
+	f->mismatch = true;
 	snprintf(f->detail, sizeof(f->detail), "%s", what);
-	oc_refuse(&error, "pin_mismatch", f->run, fix,
+	oc_refuse(&f->error, "pin_mismatch", subject ? subject : f->run, told ? told : fix,
 	          "%s: the run is not adopted, and nothing is ended that is not provably ours", what);
-	if (oc_store_state(f->store, f->run, "unknown", error, &ignored) < 0)
-		oc_error_free(ignored);
-	oc_error_free(error);
-	return "pin_mismatch";
+	oc_error_free(was);
+	return oc_found_settle(f);
 }
 
 static const char *launchable(struct oc_found *f)
@@ -162,7 +161,7 @@ static const char *launchable(struct oc_found *f)
 	oc_error *error = NULL;
 
 	if (oc_found_clean(f) < 0 || oc_found_rewind(f) < 0)
-		return settle_unknown(f);
+		return oc_found_settle(f);
 	snprintf(f->detail, sizeof(f->detail), "%s",
 	         f->started ? "the sandbox was not proved, so the command never ran; leftovers were removed"
 	                    : "nothing was started");
@@ -177,22 +176,20 @@ static const char *launchable(struct oc_found *f)
 static const char *finished(struct oc_found *f)
 {
 	oc_error *error = NULL;
-	const char *outcome;
 
 	if (oc_found_clean(f) < 0)
-		return settle_unknown(f);
+		return oc_found_settle(f);
 	if (oc_store_finish(f->store, f->run, &error) == 0) {
 		snprintf(f->detail, sizeof(f->detail), "its exit record was there");
 		return "finished";
 	}
 	if (oc_error_reason(error) && strcmp(oc_error_reason(error), "pin_mismatch") == 0) {
-		outcome = mismatch(f, oc_error_message(error));
-	} else {
-		oc_found_unknown(f, error ? oc_error_message(error) : "its exit record can't be read", 0, "ls -la");
-		outcome = settle_unknown(f);
+		f->error = error;
+		return oc_found_mismatch(f, oc_error_message(error));
 	}
+	oc_found_unknown(f, error ? oc_error_message(error) : "its exit record can't be read", 0, "ls -la");
 	oc_error_free(error);
-	return outcome;
+	return oc_found_settle(f);
 }
 
 static const char *lost(struct oc_found *f)
@@ -202,7 +199,7 @@ static const char *lost(struct oc_found *f)
 	int rc;
 
 	if (oc_found_clean(f) < 0)
-		return settle_unknown(f);
+		return oc_found_settle(f);
 	snprintf(f->detail, sizeof(f->detail), "%s",
 	         f->other_boot ? "the machine was started anew while it ran"
 	                       : "its guard is gone without an exit record");
@@ -223,71 +220,43 @@ static const char *forget(struct oc_found *f)
 	if (oc_store_forget(f->store, f->run, &error) < 0) {
 		oc_found_unknown(f, error ? oc_error_message(error) : "it can't be forgotten", 0, NULL);
 		oc_error_free(error);
-		return settle_unknown(f);
+		return oc_found_settle(f);
 	}
 	snprintf(f->detail, sizeof(f->detail), "it was planned and never pinned");
 	return "forgotten";
-}
-
-/* Its guard may have gone on while no host was there to say so; it never went back. */
-static const char *adoptable(struct oc_found *f)
-{
-	snprintf(f->detail, sizeof(f->detail), "its guard lives");
-	(void)oc_store_progress(f->store, f->run, f->proved ? "running" : f->started ? "started" : "launched", NULL);
-	return "alive";
-}
-
-/* A guard holds the lock.  It is the run's own only when every name of it agrees. */
-static const char *living(struct oc_found *f)
-{
-	if (f->other_digest)
-		return mismatch(f, "its guard holds another plan than the one pinned");
-	if (f->other_boot)
-		return mismatch(f, "its guard's record names another boot of the machine");
-	if (f->alive == OC_ALIVE_YES)
-		return adoptable(f);
-	if (!f->informed) {
-		/* It has begun and not said who it is: nothing is written, it will in a moment. */
-		snprintf(f->detail, sizeof(f->detail), "a guard is starting");
-		return "unknown";
-	}
-	oc_found_unknown(f,
-	                 f->alive == OC_ALIVE_NO ? "its lock is held, and not by the guard it names"
-	                                         : "whether its guard lives can't be told",
-	                 0, "ls -la");
-	return settle_unknown(f);
 }
 
 /* The table of contract.md, "Recovery". */
 static const char *judge(struct oc_found *f)
 {
 	if (f->held)
-		return living(f);
+		return oc_found_living(f);
 	if (f->alive == OC_ALIVE_YES) {
 		if (f->other_digest || f->other_boot)
-			return mismatch(f, f->other_digest ? "its guard holds another plan than the one pinned"
-			                                   : "its guard's record names another boot of the machine");
+			return oc_found_mismatch(f, f->other_digest
+			                                    ? "its guard holds another plan than the one pinned"
+			                                    : "its guard's record names another boot of the machine");
 		oc_found_unknown(f, "its guard lives without holding its lock", 0, NULL);
-		return settle_unknown(f);
+		return oc_found_settle(f);
 	}
 	if (f->alive == OC_ALIVE_UNKNOWN) {
 		oc_found_unknown(f, "whether its guard lives can't be told", 0, "ls -ld");
-		return settle_unknown(f);
+		return oc_found_settle(f);
 	}
 	/* Nothing of another boot is alive, so there is nothing to sweep; another plan's records are not this run's. */
 	if (f->other_digest)
-		return mismatch(f, "the records in its directory are of another plan than the one pinned");
+		return oc_found_mismatch(f, "the records in its directory are of another plan than the one pinned");
 	if (f->ended)
 		return finished(f);
 	if (f->proved && !f->started) {
 		oc_found_unknown(f, "it has a proof and no start", 0, "ls -la");
-		return settle_unknown(f);
+		return oc_found_settle(f);
 	}
 	if (!f->pinned && !f->started && !f->proved)
 		return forget(f);
 	if (!f->pinned) {
 		oc_found_unknown(f, "it was started and there is no pin of it", 0, "ls -la");
-		return settle_unknown(f);
+		return oc_found_settle(f);
 	}
 	return f->proved ? lost(f) : launchable(f);
 }
@@ -305,32 +274,33 @@ static const char *classify(struct oc_found *f)
 	if (f->dir == OC_ENOTFOUND && !f->pinned)
 		return forget(f);
 	if (f->dir < 0)
-		return settle_unknown(f);
+		return oc_found_settle(f);
 	if (f->pinned && check_pin(f) < 0) {
 		const char *reason = oc_error_reason(f->error);
 
-		return reason && strcmp(reason, "pin_mismatch") == 0 ? mismatch(f, oc_error_message(f->error))
-		                                                     : settle_unknown(f);
+		return reason && strcmp(reason, "pin_mismatch") == 0 ? oc_found_mismatch(f, oc_error_message(f->error))
+		                                                     : oc_found_settle(f);
 	}
 	if (take_lock(f) < 0 || read_info(f) < 0 || look(f, OC_GUARD_STARTED, &f->started) < 0 ||
 	    look(f, OC_GUARD_PROVED, &f->proved) < 0 || look(f, OC_GUARD_EXIT, &f->ended) < 0)
-		return settle_unknown(f);
+		return oc_found_settle(f);
 	return judge(f);
 }
 
-static int report(json_t *out, const struct oc_found *f, const char *outcome, oc_error **err)
+static int report(const struct oc_found *f, const char *outcome, oc_error **err)
 {
 	oc_cleanup(oc_json_decrefp) json_t *row = json_object();
 
 	if (!oc_json_set_string(row, "id", f->run) || !oc_json_set_string(row, "outcome", outcome) ||
-	    !oc_json_set_string(row, "detail", f->detail) || !oc_json_append(out, json_incref(row)))
+	    !oc_json_set_string(row, "detail", f->detail) || !oc_json_append(f->walk->out, json_incref(row)))
 		return oc_nomem(err);
 	return 0;
 }
 
-static int settle(oc_store *store, const char *run, const char *state, bool pinned, json_t *out, oc_error **err)
+static int settle(struct oc_walk *walk, const char *run, const char *state, bool pinned, oc_error **err)
 {
-	struct oc_found f = { .store = store,
+	struct oc_found f = { .walk = walk,
+		              .store = walk->store,
 		              .run = run,
 		              .state = state,
 		              .dir = -1,
@@ -342,7 +312,7 @@ static int settle(oc_store *store, const char *run, const char *state, bool pinn
 
 	if (!f.detail[0] && f.error)
 		snprintf(f.detail, sizeof(f.detail), "%s", oc_error_message(f.error));
-	rc = report(out, &f, outcome, err);
+	rc = report(&f, outcome, err);
 	oc_error_free(f.error);
 	oc_close(f.dir >= 0 ? f.dir : -1);
 	oc_close(f.lock);
@@ -378,20 +348,22 @@ static int restore(oc_store *store, const char *run, int dir, oc_error **err)
 	return rc;
 }
 
-static int orphan(oc_store *store, const char *run, json_t *out, oc_error **err)
+static int orphan(struct oc_walk *walk, const char *run, oc_error **err)
 {
-	struct oc_found f = { .store = store, .run = run, .dir = -1, .lock = -1, .alive = OC_ALIVE_NO };
+	struct oc_found f = {
+		.walk = walk, .store = walk->store, .run = run, .dir = -1, .lock = -1, .alive = OC_ALIVE_NO
+	};
 	const char *outcome = "unknown";
 	bool known = true, info = false;
 	int rc;
 
-	f.dir = oc_store_run_dir(store, run, false, &f.error);
+	f.dir = oc_store_run_dir(f.store, run, false, &f.error);
 	if (f.dir >= 0 && take_lock(&f) == 0 && look(&f, OC_GUARD_INFO, &info) == 0 &&
 	    look(&f, OC_GUARD_STARTED, &f.started) == 0 && look(&f, OC_GUARD_PROVED, &f.proved) == 0 &&
 	    look(&f, OC_GUARD_EXIT, &f.ended) == 0)
 		known = false;
 	if (!known && !f.held && !info && !f.started && !f.proved && !f.ended) {
-		rc = oc_store_remove_orphan(store, run, &f.error);
+		rc = oc_store_remove_orphan(f.store, run, &f.error);
 		if (rc > 0) { /* pinned while we looked */
 			oc_close(f.dir);
 			oc_close(f.lock);
@@ -402,15 +374,15 @@ static int orphan(oc_store *store, const char *run, json_t *out, oc_error **err)
 	} else if (!known) {
 		oc_close(f.lock);
 		f.lock = -1;
-		if (restore(store, run, f.dir, &f.error) == 0) {
+		if (restore(f.store, run, f.dir, &f.error) == 0) {
 			oc_close(f.dir);
 			oc_error_free(f.error);
-			return settle(store, run, NULL, true, out, err);
+			return settle(walk, run, NULL, true, err);
 		}
 		snprintf(f.detail, sizeof(f.detail), "%s",
 		         f.error ? oc_error_message(f.error) : "it can't be restored");
 	}
-	rc = report(out, &f, outcome, err);
+	rc = report(&f, outcome, err);
 	oc_error_free(f.error);
 	oc_close(f.dir >= 0 ? f.dir : -1);
 	oc_close(f.lock);
@@ -449,8 +421,9 @@ static int list_runs(int runs, struct oc_strv *names, oc_error **err)
 }
 
 /* Nearly all are known, so they are asked about at once; the few that are not, once more when it is their turn. */
-static int orphans(oc_store *store, json_t *out, oc_error **err)
+static int orphans(struct oc_walk *walk, oc_error **err)
 {
+	oc_store *store = walk->store;
 	oc_cleanup(oc_closep) int runs =
 	        openat(store->state_fd, "runs", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct oc_strv names, strangers;
@@ -463,34 +436,35 @@ static int orphans(oc_store *store, json_t *out, oc_error **err)
 		rc = oc_store_strangers(store, &names, &strangers, err);
 	for (size_t i = 0; rc == 0 && i < strangers.n; i++) {
 		rc = is_known(store, strangers.v[i], err);
-		rc = rc == 0 ? orphan(store, strangers.v[i], out, err) : OC_MIN(rc, 0);
+		rc = rc == 0 ? orphan(walk, strangers.v[i], err) : OC_MIN(rc, 0);
 	}
 	oc_strv_free(&names);
 	oc_strv_free(&strangers);
 	return rc;
 }
 
-static int walk(oc_store *store, json_t *out, oc_error **err)
+static int walk_all(struct oc_walk *walk, oc_error **err)
 {
 	oc_cleanup(oc_json_decrefp) json_t *list = NULL;
 	const json_t *row;
 	size_t i;
 	/* Rows first: what the orphans bring back has been settled already. */
-	int rc = oc_store_unfinished(store, &list, err);
+	int rc = oc_store_unfinished(walk->store, &list, err);
 
 	json_array_foreach(list, i, row)
 	{
 		if (rc == 0)
-			rc = settle(store, oc_json_text(row, "id"), oc_json_text(row, "state"),
-			            json_is_true(json_object_get(row, "pinned")), out, err);
+			rc = settle(walk, oc_json_text(row, "id"), oc_json_text(row, "state"),
+			            json_is_true(json_object_get(row, "pinned")), err);
 	}
-	return rc < 0 ? rc : orphans(store, out, err);
+	return rc < 0 ? rc : orphans(walk, err);
 }
 
 int oc_store_recover(oc_store *store, char **json, oc_error **err)
 {
 	oc_cleanup(oc_closep) int lock = -1;
 	oc_cleanup(oc_json_decrefp) json_t *out = NULL;
+	struct oc_walk walk = { .store = store, .patience_ms = PATIENCE };
 	int rc;
 
 	if (!store || !json)
@@ -501,8 +475,8 @@ int oc_store_recover(oc_store *store, char **json, oc_error **err)
 	lock = oc_store_recovery_lock(store, err);
 	if (lock < 0)
 		return lock;
-	out = json_array();
-	rc = out ? walk(store, out, err) : oc_nomem(err);
+	out = walk.out = json_array();
+	rc = out ? walk_all(&walk, err) : oc_nomem(err);
 	if (rc < 0)
 		return rc;
 	*json = json_dumps(out, JSON_COMPACT);

@@ -144,6 +144,19 @@ static int launch_or_refuse(oc_run *run, oc_error **err)
 	return rc < 0 ? rc : oc_run_launch(run, err);
 }
 
+/* What recovery found to be different, or could not find out. */
+static int adopt(oc_run *run, oc_error **err)
+{
+	int rc = run->ending ? 0 : oc_store_barred(run->store, run->id, err);
+
+	return rc < 0 ? rc : oc_run_connect(run, err);
+}
+
+static int nothing_to_end(const oc_run *run, oc_error **err)
+{
+	return oc_error_makef(err, OC_ENOTFOUND, 0, NULL, run->id, NULL, "no guard of run %s is alive", run->id);
+}
+
 int oc_run_begin(oc_run *run, oc_error **err)
 {
 	char fix[80];
@@ -154,9 +167,9 @@ int oc_run_begin(oc_run *run, oc_error **err)
 		return rc;
 	switch (oc_guard_alive(run->dir, OC_GUARD_INFO, &pid, NULL)) {
 	case OC_ALIVE_YES:
-		return oc_run_connect(run, err);
+		return adopt(run, err);
 	case OC_ALIVE_NO:
-		return launch_or_refuse(run, err);
+		return run->ending ? nothing_to_end(run, err) : launch_or_refuse(run, err);
 	default:
 		return oc_refuse(
 		        err, "run_lost", run->id, oc_store_show_run(fix, run->id),
@@ -164,13 +177,10 @@ int oc_run_begin(oc_run *run, oc_error **err)
 	}
 }
 
-int oc_run_open(oc_store *store, const char *id, const oc_run_ops *ops, void *userdata, oc_run **out, oc_error **err)
+static int open_run(oc_run *run, int rc, oc_run **out, oc_error **err)
 {
-	oc_run *run = NULL;
-	int rc = oc_run_new(store, id, ops, userdata, &run, err);
-
 	if (!rc)
-		rc = oc_context_check(store->ctx, err);
+		rc = oc_context_check(run->ctx, err);
 	if (!rc)
 		rc = oc_run_begin(run, err);
 	if (rc < 0) {
@@ -181,6 +191,28 @@ int oc_run_open(oc_store *store, const char *id, const oc_run_ops *ops, void *us
 	}
 	*out = run;
 	return 0;
+}
+
+int oc_run_open(oc_store *store, const char *id, const oc_run_ops *ops, void *userdata, oc_run **out, oc_error **err)
+{
+	oc_run *run = NULL;
+	int rc = oc_run_new(store, id, ops, userdata, &run, err);
+
+	return open_run(run, rc, out, err);
+}
+
+int oc_run_end(oc_store *store, const char *id, int64_t grace_ms, const oc_run_ops *ops, void *userdata, oc_run **out,
+               oc_error **err)
+{
+	oc_run *run = NULL;
+	int rc = oc_run_new(store, id, ops, userdata, &run, err);
+
+	if (!rc) {
+		run->ending = true;
+		run->grace_ms = grace_ms;
+		run->ops.call = NULL;
+	}
+	return open_run(run, rc, out, err);
 }
 
 /* An answer nobody needs: only a failure is news. */

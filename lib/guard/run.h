@@ -36,6 +36,8 @@ struct oc_run {
 	unsigned closed_for;
 	uint64_t read_to; /* journal position delivered */
 	bool exited, over, auto_release, releasing;
+	bool ending; /* opened for its end alone */
+	int64_t grace_ms;
 	struct oc_buf input; /* stdin not yet accepted; input_at is its offset */
 	uint64_t input_at;
 	bool input_busy, input_end, input_ended, input_gone; /* gone: the guard has its end */

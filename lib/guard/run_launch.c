@@ -222,6 +222,9 @@ static void greeted(const json_t *reply, const oc_error *failure, void *userdata
 		oc_run_pump(run);
 		if (!run->dead)
 			new_state(run, oc_json_text(reply, "state"), reply);
+		if (run->ending && !run->dead && !run->over && !run->exited &&
+		    oc_run_stop(run, run->grace_ms, &err) < 0)
+			oc_run_failed(run, err);
 	}
 	oc_error_free(err);
 	oc_run_leave(run);
@@ -266,7 +269,8 @@ int oc_run_connect(oc_run *run, oc_error **err)
 		return oc_refuse(err, "pin_mismatch", run->id, oc_store_show_run(fix, run->id),
 		                 "the guard's socket belongs to another user");
 	}
-	rc = oc_conn_new(run->ctx->loop, fd, &limits, &ops, run, &run->conn, err);
+	rc = oc_guard_speaks(run->dir, run->id, err);
+	rc = rc < 0 ? rc : oc_conn_new(run->ctx->loop, fd, &limits, &ops, run, &run->conn, err);
 	if (rc < 0) {
 		close(fd);
 		return rc;

@@ -257,12 +257,28 @@ static int pinned_file(oc_store *store, const char *run, const char *digest, cha
 	        run, rc < 0 ? strerrorname_np(-rc) ? strerrorname_np(-rc) : "error" : is);
 }
 
+/* Recorded is the same text that is executed, or the record says something else than what runs. */
+static int pinned_text(oc_store *store, const char *run, const char *text, const char *digest, oc_error **err)
+{
+	oc_cleanup(oc_freep) char *path = oc_path_join(store->dir, "state.db");
+	char is[OC_DIGEST_SIZE], fix[80];
+	int rc = text ? oc_digest(text, strlen(text), is) : OC_ENOMEM;
+
+	if (rc < 0 || strcmp(is, digest) == 0)
+		return rc < 0 ? oc_nomem(err) : 0;
+	return oc_refuse(
+	        err, "pin_mismatch", path, oc_store_show_run(fix, run),
+	        "the plan of run %s in the store is not the one that was pinned (it is now %s): nothing of it is "
+	        "launched; start a new run",
+	        run, is);
+}
+
 int oc_store_pinned(oc_store *store, const char *run, char **text, char digest[], oc_error **err)
 {
 	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
 	oc_cleanup(oc_freep) char *out = NULL;
 	const char *there;
-	int rc = oc_sql_prepare(store, &st, err, "SELECT digest FROM pins WHERE run = ?", "s", run ? run : "");
+	int rc = oc_sql_prepare(store, &st, err, "SELECT digest, text FROM pins WHERE run = ?", "s", run ? run : "");
 
 	if (rc == 0)
 		rc = oc_sql_step(store, st, err);
@@ -274,7 +290,8 @@ int oc_store_pinned(oc_store *store, const char *run, char **text, char digest[]
 		                      "there is no pin of run %s", run ? run : "(none)");
 	if (!there || strlen(there) >= OC_DIGEST_SIZE)
 		return there ? oc_sql_fail(store, SQLITE_CORRUPT, err) : oc_nomem(err);
-	rc = pinned_file(store, run, there, &out, err);
+	rc = pinned_text(store, run, oc_sql_text(st, 1), there, err);
+	rc = rc < 0 ? rc : pinned_file(store, run, there, &out, err);
 	if (rc < 0)
 		return rc;
 	memcpy(digest, there, strlen(there) + 1);

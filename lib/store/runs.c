@@ -250,6 +250,24 @@ int oc_store_launch_state(oc_store *store, const char *run, enum oc_launch_state
 	return 0;
 }
 
+int oc_store_barred(oc_store *store, const char *run, oc_error **err)
+{
+	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
+	oc_cleanup(oc_json_decrefp) json_t *json = NULL;
+	const char *text;
+	int rc = oc_sql_prepare(store, &st, err, "SELECT error FROM runs WHERE id = ? AND state = 'unknown'", "s", run);
+
+	rc = rc < 0 ? rc : oc_sql_step(store, st, err);
+	if (rc <= 0)
+		return rc;
+	text = oc_sql_text(st, 0);
+	json = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	if (json)
+		return oc_error_from_json(err, json);
+	return oc_refuse(err, "pin_mismatch", run, "open-conduit runs list",
+	                 "what became of this run is unknown, so it is not adopted");
+}
+
 /* What the row said of the last attempt goes into the history: it is not this one's proof, nor its end. */
 static int retry_event(oc_store *store, const char *run, oc_error **err)
 {

@@ -39,6 +39,7 @@ int oc_store_progress(oc_store *store, const char *run, const char *state, oc_er
 /* May its pin be launched?  OPEN: it is not over, its files decide; AGAIN: it ended for a reason that allows a further
  * attempt; OVER: never again; UNKNOWN: recovery could not tell, and nothing may run. */
 enum oc_launch_state { OC_LAUNCH_OPEN, OC_LAUNCH_AGAIN, OC_LAUNCH_OVER, OC_LAUNCH_UNKNOWN };
+int oc_store_barred(oc_store *store, const char *run, oc_error **err); /* unknown: refused, as was recorded of it */
 int oc_store_launch_state(oc_store *store, const char *run, enum oc_launch_state *out, oc_error **err);
 /* A further attempt begins (AGAIN, else OC_EEXISTS): durable, before anything of the last one is removed. */
 int oc_store_relaunch(oc_store *store, const char *run, oc_error **err);
