@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A socket in front of the engine's: somebody is told of each request before it is passed on, and of each reply before the
-client has it; and it can go away, as an engine's does that ends."""
+client has it; one field of an answer can be changed; and it can go away, as an engine's does that ends, or be silent."""
 import os, re, socket, sys, threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "engine"))
@@ -12,13 +12,16 @@ meddler.say = lambda text: None
 class Between:
     def __init__(self, path, upstream):
         self.path, self.upstream, self.watch, self.clients, self.lock = path, upstream, None, set(), threading.Lock()
+        self.rules, self.whole, self.speaks = [], None, threading.Event()
+        self.speaks.set()
         self.listener = None
         self.up()
 
     def fits(self, side, method, path):
         """Asked as a rule of the meddler is, for each message; none is changed."""
+        self.speaks.wait()
         with self.lock:
-            watch = self.watch
+            watch, self.whole = self.watch, path
             if watch:
                 path = re.sub(r"^/v[0-9.]+(?=/)", "", path.split("?")[0])
                 watch(side, method, re.sub(r"^/(containers|networks)/(?!create)[^/]+", r"/\1/ID", path), path)
@@ -27,9 +30,13 @@ class Between:
     def serve(self, sock):
         self.clients.add(sock)
         try:
-            meddler.serve(sock, self.upstream, [self])
+            meddler.serve(sock, self.upstream, [self] + self.rules)
         finally:
             self.clients.discard(sock)
+
+    def change(self, *rules):
+        """As the meddler's rules say, for connections from now on; without any: as the engine says."""
+        self.rules = [meddler.Rule(rule) for rule in rules]
 
     def accept(self, listener):
         while True:

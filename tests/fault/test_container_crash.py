@@ -35,7 +35,8 @@ def crash_live(w):
     c.ok(wait_for(c.ran, 60), "it ran")
     c.note_sessions()
     c.ok(engine("kill") and not answers(), "control: the engine is gone")
-    c.ok(get(w, run)["state"] == "running" and c.guards(), "the run goes on without it")
+    row = get(w, run)
+    c.ok(row["state"] == "unknown" and row["error"]["reason"] == "sandbox_unavailable" and c.guards(), "the run goes on without it, and is adopted by nobody", row["error"])
     c.ok(engine("start"), "control: it is started again, and stops what it had")
     c.ok(wait_for(lambda: read_json("%s/runs/%s/exit.json" % (w.state, run)) and not c.guards(), 120), "the run ends")
     record = read_json("%s/runs/%s/exit.json" % (w.state, run)) or {}
