@@ -153,7 +153,7 @@ static int refused(const struct asked *c, const char *reason, const char *run, c
 	oc_buf_init(&text, 8 * SAID_MAX);
 	(void)oc_text_escape(&text, c->text, c->len, false);
 	oc_refuse(err, reason, run, "open-conduit doctor", "What run %s %s: %s", run, what,
-	          text.len ? text.data : "there was no answer in time");
+	          text.len ? text.data : "it ended without an answer, or had none in time");
 	oc_buf_free(&text);
 	return OC_EFAILED;
 }

@@ -122,9 +122,9 @@ static int launch_or_refuse(oc_run *run, oc_error **err)
 
 	if (rc < 0)
 		return rc;
-	if (state == OC_LAUNCH_UNKNOWN)
-		return oc_refuse(err, "pin_mismatch", run->id, "open-conduit runs list",
-		                 "what became of the last attempt of this run is unknown, so it is not tried again");
+	rc = oc_store_barred(run->store, run->id, err);
+	if (rc < 0)
+		return rc;
 	if (state == OC_LAUNCH_AGAIN) {
 		rc = oc_verdict_require(run->store, run->plan, NULL, err);
 		return rc < 0 ? rc : oc_run_again(run, err);

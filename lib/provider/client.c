@@ -508,6 +508,9 @@ static int make_env(struct oc_provider *p, const char *const *pass_env, oc_error
 			return oc_fail(err, OC_EINVAL, 0, "pass_env takes names of variables");
 		rc = add_env(p, pass_env[i], err);
 	}
+#ifdef OC_FAULTS
+	rc = rc ? rc : add_env(p, "OPEN_CONDUIT_FAULT", err);
+#endif
 	if (!rc && !p->env.v && oc_strv_add(&p->env, "LANG=C.UTF-8") < 0)
 		rc = oc_nomem(err);
 	return rc;

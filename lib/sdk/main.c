@@ -6,12 +6,14 @@
 #include <openconduit/provider.h>
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "loop/loop.h"
@@ -154,6 +156,15 @@ static void initialize(struct server *s, struct oc_conn *conn, json_int_t id, co
 	send_reply(s, conn, id, reply, err);
 }
 
+/* "provider:plan": it is asked; "provider:plan-done": it has done it, and nobody knows. */
+static void fault(const char *method, const char *when)
+{
+	char point[64];
+
+	snprintf(point, sizeof(point), "provider:%s%s", method, when);
+	oc_fault(point);
+}
+
 static void perform(struct server *s, struct oc_conn *conn, json_int_t id, method_fn fn, const char *method,
                     const json_t *params)
 {
@@ -166,7 +177,9 @@ static void perform(struct server *s, struct oc_conn *conn, json_int_t id, metho
 		send_reply(s, conn, id, NULL, err);
 		return;
 	}
+	fault(method, "");
 	fn(&call, s->userdata);
+	fault(method, "-done");
 	if (!call.answered)
 		(void)call_failed(&call, "never came");
 	if (!call.reply && !call.refusal)

@@ -265,7 +265,7 @@ int oc_store_barred(oc_store *store, const char *run, oc_error **err)
 	if (json)
 		return oc_error_from_json(err, json);
 	return oc_refuse(err, "pin_mismatch", run, "open-conduit runs list",
-	                 "what became of this run is unknown, so it is not adopted");
+	                 "what became of this run is unknown, so it is neither adopted nor tried again");
 }
 
 /* What the row said of the last attempt goes into the history: it is not this one's proof, nor its end. */

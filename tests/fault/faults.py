@@ -30,6 +30,11 @@ def points(prefix=""):
     return sorted(p for p in found if p.startswith(prefix))
 
 
+def provider_points(*methods):
+    """Those of lib/sdk/main.c: a provider that is asked, and one that has done it."""
+    return ["provider:" + m + when for m in methods for when in ("", "-done")]
+
+
 def stat_of(pid):
     with open("/proc/%s/stat" % pid) as f:
         tail = f.read().rsplit(")", 1)[1].split()

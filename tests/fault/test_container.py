@@ -5,18 +5,19 @@ them before and after each request by which a run is made and removed; of the co
 engine's socket gone in the midst of it.  A third of the kills by turns, all in a soak.
 
 After each the same holds as in test_kill.py, and the engine has nothing of the run; what others have there is as it was."""
-import os, random, re, signal, sys, threading, time
+import json, os, random, re, signal, sqlite3, sys, threading, time
 from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from boxes import LABEL, Box, Boxes, alive, ask, read_json  # noqa: E402
-from faults import SOAK, follow, get, guard_of, listed, ok, points, start, wait_for  # noqa: E402
-from test_kill import STATUS, kill_at, tree  # noqa: E402
+from faults import SOAK, follow, get, guard_of, listed, ok, points, provider_points, start, wait_for  # noqa: E402
+from test_kill import STATUS, kill_at, reached, tree  # noqa: E402
 from world import finish  # noqa: E402
 
 STEPS = [(method, path, n) for method, path, many in (
     ("POST", "/networks/create", 2), ("POST", "/containers/create", 2), ("GET", "/containers/ID/json", 2), ("POST", "/containers/ID/start", 2),
     ("DELETE", "/containers/ID", 2), ("DELETE", "/networks/ID", 2)) for n in range(many)]
+PLANS = (("GET", "/version"), ("GET", "/info"))
 LANES = 4  # most of the time is waiting for a guard to notice that its host is gone
 LIVE = "echo run >> ran; while [ ! -e go ]; do sleep .2; done; exit %d" % STATUS
 
@@ -53,6 +54,18 @@ def kill_step(w, target, step, side):
     c.ok(p.returncode in (STATUS, 125, -signal.SIGKILL), "told", (p.returncode, p.stderr))
     c.ok(p.returncode != STATUS or c.ran() == 1, "a status only of what ran")
     c.ok(p.returncode != 125 or "fix" in p.stderr or "record" in p.stderr, "and what to do", p.stderr)
+    c.settle()
+
+
+def kill_provider(w, method, path, side):
+    """The provider, in the midst of what a plan asks the engine: nothing is pinned."""
+    c = Box(w, "SIGKILL of the provider %s %s %s of its plan" % ("before" if side == "request" else "after", method, path))
+    at = At((method, path, 0), side, lambda whole: c.kill("provider"))
+    w.between.watch = at
+    p = c.exec()
+    w.between.watch = None
+    c.ok(at.hit and p.returncode == 125 and "provider_failed" in p.stderr and "fix" in p.stderr and not c.ran(), "refused, with reason and fix", (at.hit, p.returncode, p.stderr))
+    c.ok(not c.dirs() and not w.objects(), "nothing is pinned or made", c.dirs())
     c.settle()
 
 
@@ -114,6 +127,40 @@ def kill_live(w, target):
     after = get(w, run)
     c.ok(after["state"] == "run_lost" and after["error"]["reason"] == "run_lost" and after["error"].get("fix"), "it is lost, with reason and fix", after)
     again(c, w, run)
+
+
+def kill_cleanup(w):
+    """A lost run's container is in the engine, and what recovery has remove it is killed: what is there blocks a retry, and the next
+    recovery removes it."""
+    c = Box(w, "SIGKILL of the cleanup that recovery asks for")
+    run = start(w, "box", LIVE)
+    c.ok(wait_for(c.ran, 60), "it ran")
+    c.note_sessions()
+    guard = guard_of(w, run)
+    for pid in [guard] + tree(guard):
+        os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not alive(guard), 5)
+    at = At(("DELETE", "/containers/ID", 0), "request", lambda path: c.kill_all(c.cleanups(run)))
+    w.between.watch = at
+    p, runs = listed(w)
+    w.between.watch = None
+    error = get_stored(w, run)
+    c.ok(at.hit and error.get("reason") == "container_running" and error.get("subject") == run and error.get("fix"), "container_running, with subject and fix", (at.hit, error))
+    p = follow(w, "retry", w.state, run)
+    c.ok(p.returncode == 1 and "container_running" in p.stderr, "and not tried again", p.stderr)
+    c.ok(w.objects(), "control: something is left")
+    listed(w)
+    c.nothing_left()
+    c.ok(get(w, run)["state"] == "run_lost", "the next recovery removes it: lost", get(w, run)["state"])
+    again(c, w, run)
+
+
+def get_stored(w, run):
+    """What is recorded of it, without a recovery that would settle it."""
+    db = sqlite3.connect(w.state + "/state.db", timeout=30)
+    (text,) = db.execute("SELECT error FROM runs WHERE id = ?", (run,)).fetchone()
+    db.close()
+    return json.loads(text or "{}")
 
 
 def unknown(c, w, run):
@@ -239,6 +286,8 @@ def strangers(w):
 def kills():
     """Named points and steps: those of this turn."""
     every = [lambda w, p=p: kill_at("box", w, p, Box(w, "killed at " + p, point=p)) for p in points() if p.startswith(("host:", "guard:"))]
+    every += [lambda w, p=p: kill_at("box", w, p, Box(w, "killed at " + p, point=p)) for p in provider_points("plan")]
+    every += [lambda w, m=m, p=p, side=side: kill_provider(w, m, p, side) for m, p in PLANS for side in ("request", "reply")]
     every += [lambda w, t=t, s=s, side=side: kill_step(w, t, s, side) for s in STEPS for side in ("request", "reply") for t in ("guard", "launch", "all")]
     every += [lambda w, s=s: kill_step(w, "host", s, "request") for s in STEPS]
     seed = int(os.environ.get("OC_TEST_SEED") or random.randrange(1 << 20))
@@ -251,7 +300,7 @@ def parts():
     jobs = [lambda w, role=role: kill_part(w, role) for role in ("container", "gateway")]
     jobs += [lambda w, n=n: kill_starting(w, n) for n in (0, 1)]
     jobs += [lambda w, t=t: kill_live(w, t) for t in ("the guard", "the guard and all below it")]
-    return jobs + [strangers]
+    return jobs + [kill_cleanup, strangers]
 
 
 def away():
@@ -279,6 +328,8 @@ def main():
     chosen = [job for name, make in jobs.items() if not wanted or wanted.search(name) for job in make()]
     with ThreadPoolExecutor(LANES) as pool:
         list(pool.map(lambda n: one_world(chosen[n::LANES]), range(LANES)))
+    hit = {p: n for (_, p), n in sorted(reached.items()) if n}
+    print("note - killed at %d named points: %s" % (len(hit), " ".join("%s %d" % i for i in hit.items())), flush=True)
     finish()
 
 

@@ -9,7 +9,7 @@ import json, os, random, re, signal, subprocess, sys, threading, time
 from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from faults import (SOAK, alive, follow, get, guard_of, listed, of_user, ok, points, processes, read_json, run_dirs, start,
+from faults import (SOAK, alive, follow, get, guard_of, listed, of_user, ok, points, processes, provider_points, read_json, run_dirs, start,
                     stat_of, wait_for)
 from world import BUILD, World, finish
 
@@ -184,6 +184,7 @@ def kill_at(kind, w, point, c=None):
         # The host must say that it was not run, or what the record says; never success.
         c.ok(p.returncode in (STATUS, 125), "the host tells of a killed guard", "%d %s" % (p.returncode, p.stderr))
         c.ok(p.returncode != STATUS or c.ran() == 1, "a status only of what ran")
+        c.ok(not point.startswith("provider:") or ("provider_failed" in p.stderr and "fix" in p.stderr), "told that the provider failed, with a fix", p.stderr)
         count(kind, point, p.returncode == 125 or point in ("guard:after-exit-record",))
     c.settle()
 
@@ -301,6 +302,15 @@ def provider_killed(w):
     c.settle(retry=False)
 
 
+def check_killed(w, point):
+    """The provider dies while it is checked: doctor says so, and the next one is green."""
+    with one_doctor:
+        killed, after = (w.oc("doctor", env=env) for env in ({"OPEN_CONDUIT_FAULT": point}, None))
+    count("srt", point, killed.returncode == 1)
+    ok(killed.returncode == 1 and "provider" in killed.stdout + killed.stderr and after.returncode == 0, "srt: killed at %s: told, and green after it" % point,
+       (killed.returncode, killed.stdout, killed.stderr, after.stdout))
+
+
 def one_world(kind, jobs):
     w = World(clone=False)
     try:
@@ -325,7 +335,8 @@ def jobs_of(kind):
     if kind == "srt":
         jobs += [lambda w, c=c, last=last: kill_process(kind, w, c, last)
                  for c, last in (("node", False), ("bwrap", False), ("bwrap", True), (RELAY, False))]
-        jobs.append(provider_killed)
+        jobs += [provider_killed] + [lambda w, p=p: kill_at(kind, w, p) for p in provider_points("plan")]
+        jobs += [lambda w, p=p: check_killed(w, p) for p in provider_points("check")]
     else:
         jobs.append(lambda w: kill_process(kind, w, "open-conduit-gu"))
     return jobs
@@ -384,6 +395,8 @@ def main():
         print("note - %s: %d cases in %.0f s" % (kind, len(jobs), time.monotonic() - began), flush=True)
         if not only:
             # Those of a Work and of a call are reached where there is one: tests/host/work.py, tests/protocol/test_calls.py.
+            hit = {p: n for (k, p), n in sorted(reached.items()) if k == kind and n}
+            print("note - %s: killed at %d points, %d times: %s" % (kind, len(hit), sum(hit.values()), " ".join("%s %d" % i for i in hit.items())), flush=True)
             missed = sorted(p for p in points() if not p.startswith(("work:", "call:")) and not reached.get((kind, p)))
             ok(not missed, kind + ": every named point was reached", missed)
         if SOAK:

@@ -428,6 +428,8 @@ def lost(w):
 
 
 POINTS = sorted({p for f in glob.glob(ROOT + "/lib/**/*.c", recursive=True) for p in re.findall(r'oc_fault\("(work:[^"]+)"\)', open(f).read())})
+# Of the provider of workspaces, which the host asks for each.
+PROVIDERS = ["provider:%s%s" % (m, when) for m in ("create", "save", "remove") for when in ("", "-done")]
 HOSTS = ["host:planned", "host:pinned", "host:held", "host:running", "host:cleaned", "host:finished"]
 
 
@@ -440,7 +442,7 @@ def kill_at(w, point):
     if first == 0:
         p = w.oc("work", "finish", last, env=env)
     # The guard has its points too: then its host is told that the run was lost.
-    hit = -signal.SIGKILL in (first, p.returncode) or first == 125
+    hit = -signal.SIGKILL in (first, p.returncode) or first == 125 or (point in PROVIDERS and "provider git failed" in p.stderr)
     ran = first == 0 or os.path.exists(w.work(last).get("workspace", "") + "/log")
     again = p
     if w.work(last)["state"] != "finished":
@@ -469,7 +471,7 @@ def kills(these):
 
 def killed(_):
     """One SIGKILL at each point of a Work's life; then the same again, without.  Most of the time somebody waits."""
-    every = POINTS + HOSTS
+    every = POINTS + HOSTS + PROVIDERS
     ok(len(POINTS) >= 8, "there are points to be killed at", POINTS)
     with ThreadPoolExecutor(5) as pool:
         hit = set().union(*pool.map(kills, [every[i::5] for i in range(5)]))
