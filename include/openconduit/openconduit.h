@@ -8,6 +8,7 @@
 #include <openconduit/error.h>
 #include <openconduit/plan.h>
 #include <openconduit/policy.h>
+#include <openconduit/queue.h>
 #include <openconduit/run.h>
 #include <openconduit/store.h>
 #include <openconduit/toolcall.h>

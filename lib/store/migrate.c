@@ -76,8 +76,14 @@ static const char *const version_6[] = {
 	"CREATE TRIGGER events_once BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'an event is written once'); END",
 	NULL,
 };
-static const char *const *const versions[OC_STORE_SCHEMA] = { version_1, version_2, version_3,
-	                                                      version_4, version_5, version_6 };
+static const char *const version_7[] = {
+	"CREATE TABLE queue (number INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL UNIQUE, binding TEXT NOT "
+	"NULL, "
+	"key TEXT, request TEXT NOT NULL, state TEXT NOT NULL, error TEXT, created_ms INTEGER NOT NULL)",
+	NULL,
+};
+static const char *const *const versions[OC_STORE_SCHEMA] = { version_1, version_2, version_3, version_4,
+	                                                      version_5, version_6, version_7 };
 
 const char *oc_store_migration(int version, size_t statement)
 {
@@ -155,10 +161,10 @@ static int tables(oc_store *store, oc_error **err)
 	        store,
 	        "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
 	        "('runs', 'pins', 'attempts', 'events', 'verdicts', 'works', 'saves', 'work_data', 'messages', "
-	        "'calls')",
+	        "'calls', 'queue')",
 	        NULL, &n, err);
 
-	if (rc >= 0 && n != 10)
+	if (rc >= 0 && n != 11)
 		return oc_sql_fail(store, SQLITE_CORRUPT, err);
 	return OC_MIN(rc, 0);
 }
