@@ -2,6 +2,7 @@
 /* One turn of a binding: its Work found or begun, made ready, planned, run, saved.
  *
  *   config ─▶ binding ─▶ Work ─▶ clone ─▶ executor ─▶ request ─▶ exec_run ─▶ save (and, without --work, the end) */
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "executor/prompt.h"
 #include "executor/session.h"
 #include "secret/secret.h"
+#include "serve/link.h"
 #include "toolbelt/toolbelt.h"
 #include "work/work.h"
 
@@ -43,6 +45,7 @@ struct turn {
 	struct host *h;
 	const char *name, *key, *input_text;
 	bool detach, no_wait;
+	const char *queued; /* the id that this run has since it was queued */
 	long long timeout_ms;
 	struct config *config;
 	const struct config_binding *binding;
@@ -182,6 +185,14 @@ static int random_run(char out[RUN_ID + 1])
 	return 0;
 }
 
+static int choose_id(struct turn *t)
+{
+	if (!t->queued)
+		return random_run(t->run);
+	snprintf(t->run, sizeof(t->run), "%s", t->queued);
+	return 0;
+}
+
 /* {run} of this run, as the run will see it: without links. */
 static char *run_dir(struct turn *t)
 {
@@ -191,6 +202,15 @@ static char *run_dir(struct turn *t)
 		dir = NULL;
 	free(state);
 	return dir;
+}
+
+/* Whoever may be its host from now on needn't wait to see whether we still are. */
+static void note_left(struct host *h, const char *run)
+{
+	oc_error *err = NULL;
+
+	if (oc_store_note(h->store, run, "left", "{}", &err) < 0)
+		oc_error_free(err);
 }
 
 /* The end of the run, before its answer: its commits, and the end of a Work that was its own. */
@@ -204,8 +224,11 @@ static int after(struct host *h, const char *run, int status, json_t *answer, vo
 	t->told = true;
 	if (t->executor->talk)
 		status = agent_conclude(&t->agent, json_object_get(answer, "record"), status, answer);
+	if (!t->detach || status != EXIT_GOOD)
+		return work_after(h, t->work, run, status, answer);
 	/* A run left to itself is saved by whoever comes after it. */
-	return t->detach && status == EXIT_GOOD ? status : work_after(h, t->work, run, status, answer);
+	note_left(h, run);
+	return status;
 }
 
 /* Before a Work is begun.  Each attempt reads them anew, so that no value is kept while a busy Work is waited for. */
@@ -341,7 +364,7 @@ static int attempt(struct turn *t, oc_broker *broker)
 	int status = EXIT_NOT_RUN;
 	char *dir = NULL;
 
-	if (random_run(t->run) == 0 && (dir = run_dir(t))) {
+	if (choose_id(t) == 0 && (dir = run_dir(t))) {
 		struct executor_turn turn = { .binding = t->binding,
 			                      .input = &t->input,
 			                      .run_dir = dir,
@@ -393,17 +416,55 @@ static int run(struct turn *t)
 	return status;
 }
 
-static int turn(struct turn *t)
+/* With a daemon a detached turn is its own: 1, or 0 where there is none and it is ours; negative: said why not. */
+static int submit(struct turn *t)
 {
-	int status = EXIT_NOT_RUN;
+	struct link_turn turn = {
+		.run = t->run, .binding = t->name, .key = t->key, .input = t->input.text, .timeout_ms = t->timeout_ms
+	};
 
-	if (find_binding(t) && needs_clone(t) && (t->executor = executor_find(t->h, t->binding)) && check_secrets(t) &&
-	    turn_input_read(t->h, t->input_text, &t->input) == 0 && host_open(t->h) >= 0) {
+	/* Who won't wait for a busy Work doesn't wait in a queue either. */
+	if (!t->detach || t->no_wait || t->queued)
+		return 0;
+	return random_run(t->run) < 0 ? -1 : link_submit(t->h, &turn);
+}
+
+/* Started by the daemon: the id is one that somebody was given, and descriptor 3 says by its lock that we are there. */
+static bool take_queued(struct turn *t)
+{
+	t->queued = getenv("OPEN_CONDUIT_QUEUED");
+	if (!t->queued)
+		return true;
+	if (strlen(t->queued) != RUN_ID || strspn(t->queued, "abcdefghijklmnopqrstuvwxyz234567") != RUN_ID ||
+	    fcntl(3, F_SETFD, FD_CLOEXEC) < 0) {
+		out_put(&t->h->err, "open-conduit: OPEN_CONDUIT_QUEUED is set by open-conduit serve alone\n");
+		return false;
+	}
+	return true;
+}
+
+static int perform_turn(struct turn *t)
+{
+	int status = EXIT_NOT_RUN, rc = submit(t);
+
+	if (rc)
+		return rc > 0 ? EXIT_GOOD : status;
+	if (check_secrets(t) && host_open(t->h) >= 0) {
 		json_decref(host_recover(t->h));
 		work_settle(t->h);
 		if (open_work(t) && may_run(t))
 			status = run(t);
 	}
+	return status;
+}
+
+static int turn(struct turn *t)
+{
+	int status = EXIT_NOT_RUN;
+
+	if (take_queued(t) && find_binding(t) && needs_clone(t) && (t->executor = executor_find(t->h, t->binding)) &&
+	    turn_input_read(t->h, t->input_text, &t->input) == 0)
+		status = perform_turn(t);
 	json_decref(t->work);
 	free(t->home);
 	prompt_free(&t->prompt);

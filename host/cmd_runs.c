@@ -105,19 +105,20 @@ static void print_row(struct host *h, const json_t *run, size_t columns)
 	text_free(&shown);
 }
 
-static void print_list(struct host *h, const json_t *runs)
+static void print_list(struct host *h, const json_t *runs, const json_t *queue)
 {
 	int width = out_width(&h->out);
 	size_t columns = width ? (width > 84 + 20 ? (size_t)width - 84 : 20) : 0, i;
 	const json_t *run;
 
-	if (!json_array_size(runs)) {
+	if (!json_array_size(runs) && !json_array_size(queue)) {
 		out_put(&h->err, "open-conduit: nothing has been run yet\n");
 		return;
 	}
 	out_styled(&h->out, STYLE_BOLD,
 	           "ID            CREATED              KIND                STATE                        COMMAND");
 	out_put(&h->out, "\n");
+	runs_queue_lines(h, queue);
 	json_array_foreach(runs, i, run) print_row(h, run, columns);
 }
 
@@ -127,7 +128,7 @@ static int list(struct host *h, int argc, char **argv)
 	oc_error *err = NULL;
 	char *text = NULL, *end;
 	unsigned long limit = 20;
-	json_t *runs;
+	json_t *runs, *queue;
 	int o;
 
 	opt_begin(&s, &LIST, argc, argv, &h->out, &h->err);
@@ -154,14 +155,17 @@ static int list(struct host *h, int argc, char **argv)
 	runs = host_parse(h, "the list of runs", text);
 	if (!runs)
 		return EXIT_NO;
+	queue = runs_queue(h);
 	if (h->json) {
 		json_t *answer = host_answer();
 
 		json_object_set(answer, "runs", runs);
+		json_object_set(answer, "queue", queue);
 		out_json(&h->out, answer);
 	} else {
-		print_list(h, runs);
+		print_list(h, runs, queue);
 	}
+	json_decref(queue);
 	json_decref(runs);
 	return EXIT_GOOD;
 }
@@ -202,12 +206,29 @@ static json_t *find_noted(struct host *h, const char *id)
 	return run;
 }
 
+static int get_queued(struct host *h, json_t *row_taken)
+{
+	if (h->json) {
+		json_t *answer = host_answer();
+
+		json_object_set(answer, "queued", row_taken);
+		out_json(&h->out, answer);
+	} else {
+		runs_queue_show(h, row_taken);
+	}
+	json_decref(row_taken);
+	return EXIT_GOOD;
+}
+
 static int get_one(struct host *h, const char *id, bool receipt)
 {
-	json_t *run;
+	json_t *run, *queued;
 	int status = EXIT_GOOD;
 
 	json_decref(host_recover(h));
+	queued = receipt ? NULL : runs_queued(h, id);
+	if (queued)
+		return get_queued(h, queued);
 	run = find_noted(h, id);
 	if (!run)
 		return EXIT_NO;

@@ -194,6 +194,8 @@ static const struct host_command COMMANDS[] = {
 	{ "send", work_send, "a message to a Work's agent" },
 	{ "exec", work_exec, "one command of yours in a Work's workspace, unsandboxed" },
 	{ "attach", work_attach, "its agent's session on this terminal" },
+	{ "settle", work_settle_command,
+	  "do what ended runs left to be done; every command about Works does it first" },
 	{ "finish", cmd_finish, "save everything into the checkout and remove the workspace" },
 	{ NULL, NULL, NULL },
 };

@@ -73,6 +73,7 @@ int cmd_run(struct host *h, int argc, char **argv);
 int cmd_work(struct host *h, int argc, char **argv);
 int cmd_config(struct host *h, int argc, char **argv);
 int cmd_receipt(struct host *h, int argc, char **argv);
+int cmd_serve(struct host *h, int argc, char **argv);
 int cmd_secret(struct host *h, int argc, char **argv);
 
 #endif

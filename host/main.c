@@ -10,6 +10,7 @@
 static const struct host_command COMMANDS[] = {
 	{ "exec", cmd_exec, "run one command under a policy given on the command line" },
 	{ "run", cmd_run, "one turn of a binding of the config, in its Work's clone" },
+	{ "serve", cmd_serve, "the daemon: starts queued turns, and is the host of runs that have none" },
 	{ "work", cmd_work, "what Works there are: list, show, exec, finish" },
 	{ "doctor", cmd_doctor, "try what a sandbox needs, and say how to mend what is missing" },
 	{ "runs", cmd_runs, "what ran: list, get, logs, stop" },

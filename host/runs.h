@@ -18,6 +18,13 @@ void runs_show(struct host *h, const json_t *run); /* the whole record as text *
 /* A policy as written, line by line. */
 void runs_show_text(struct out *o, const char *text);
 int runs_receipt(struct host *h, const char *id); /* print one; an exit status */
+/* Rows of the queue that are no runs yet (new); the one that an id, or the beginning of it, names, or NULL. */
+json_t *runs_queue(struct host *h);
+json_t *runs_queued(struct host *h, const char *id);
+void runs_queue_lines(struct host *h, const json_t *rows);
+void runs_queue_show(struct host *h, const json_t *row);
+int runs_queue_stop(struct host *h, const json_t *row);
+
 int runs_logs(struct host *h, int argc, char **argv);
 int runs_stop(struct host *h, int argc, char **argv);
 

@@ -120,10 +120,16 @@ static int tell(struct host *h, const char *id, const char *outcome, bool stoppe
 static int perform(struct host *h, const char *word, long long grace)
 {
 	struct stop s = { .h = h };
-	json_t *run = runs_find(h, word);
+	json_t *queued = runs_queued(h, word), *run;
 	char id[64], outcome[32];
 	int rc;
 
+	if (queued) {
+		rc = runs_queue_stop(h, queued);
+		json_decref(queued);
+		return rc;
+	}
+	run = runs_find(h, word);
 	if (!run)
 		return EXIT_NO;
 	snprintf(id, sizeof(id), "%s", host_string(run, "id") ? host_string(run, "id") : "");

@@ -272,13 +272,13 @@ static bool is_stuck(const json_t *work)
 	       json_array_size(json_object_get(json_object_get(work, "save"), "lost"));
 }
 
-static void settle_one(struct host *h, const char *id)
+static bool settle_one(struct host *h, const char *id)
 {
 	oc_error *err = NULL;
 	char *text = NULL;
 	json_t *work = oc_work_get(h->store, id, &text, &err) < 0 ? NULL : host_parse(h, "the Work", text);
-	bool over = work && is_over(work) && !is_stuck(work),
-	     finishing = work && !strcmp(host_string(work, "state"), "finishing");
+	bool good, over = work && is_over(work) && !is_stuck(work),
+	           finishing = work && !strcmp(host_string(work, "state"), "finishing");
 	bool unsaved = json_array_size(json_object_get(work, "unsaved")) > 0;
 	json_t *error = NULL, *save = NULL;
 
@@ -289,15 +289,17 @@ static void settle_one(struct host *h, const char *id)
 	/* Busy is whoever is at it now; they will say what there is to say. */
 	if (error && !has_reason(error, "work_busy") && !has_reason(error, "workspace_conflict"))
 		host_report_json(h, "a Work that was left can't be settled", error);
+	good = work && (!error || has_reason(error, "workspace_conflict"));
 	json_decref(error);
 	json_decref(save);
 	json_decref(work);
 	oc_error_free(err);
+	return good;
 }
 
-void work_settle(struct host *h)
+bool work_settle(struct host *h)
 {
-	bool json = h->json;
+	bool json = h->json, good = true;
 	oc_error *err = NULL;
 	char *text = NULL;
 	json_t *works, *work;
@@ -308,7 +310,7 @@ void work_settle(struct host *h)
 		host_report(h, "the Works can't be listed", err);
 		oc_error_free(err);
 		h->json = json;
-		return;
+		return false;
 	}
 	works = host_parse(h, "the list of Works", text);
 	json_array_foreach(works, i, work)
@@ -317,8 +319,9 @@ void work_settle(struct host *h)
 
 		if (json_is_true(json_object_get(work, "own")) || json_array_size(json_object_get(work, "unsaved")) ||
 		    (state && !strcmp(state, "finishing")))
-			settle_one(h, host_string(work, "id"));
+			good &= settle_one(h, host_string(work, "id"));
 	}
 	json_decref(works);
 	h->json = json;
+	return good;
 }

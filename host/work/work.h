@@ -24,8 +24,10 @@ json_t *work_end(struct host *h, const char *id, bool remove);
 /* What follows a run in a Work: save, or for one that is its run's own the end, told and put into the answer.  The status,
  * or EXIT_NOT_RUN where a run that went well could not be saved. */
 int work_after(struct host *h, const json_t *work, const char *run, int status, json_t *answer);
-/* What hosts left undone that were killed, or went away from a run they detached: quietly, but for what fails. */
-void work_settle(struct host *h);
+/* What hosts left undone that were killed, or went away from a run they detached: quietly, but for what fails.  False: not all
+ * of it could be done, or somebody is at it. */
+bool work_settle(struct host *h);
+int work_settle_command(struct host *h, int argc, char **argv);
 
 /* Is this kind of run one that nothing confined?  NULL is not. */
 bool work_plain(const char *kind);
