@@ -57,7 +57,7 @@ int line_next(struct line *l, json_t **out)
 		return 0;
 	*out = json_loadb(l->in.data, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
 	drop(&l->in, n + 1);
-	return *out && json_is_object(*out) ? 1 : (json_decref(*out), -1);
+	return json_is_object(*out) ? 1 : (json_decref(*out), -1);
 }
 
 int line_send(struct line *l, json_t *taken)
