@@ -208,6 +208,13 @@ static void end(struct serve *s)
 	for (size_t i = 0; i < SERVE_JOBS_MAX; i++)
 		serve_child_forget(&s->slots[i].child);
 	serve_child_forget(&s->settle);
+	/* The lock last: who has it next finds nothing of ours. */
+	for (size_t i = 0; i < 3; i++) {
+		int fd = i == 0 ? s->listen : i == 1 ? s->signals : s->lock;
+
+		if (fd >= 0)
+			close(fd);
+	}
 }
 
 int serve_daemon(struct host *h, int jobs)

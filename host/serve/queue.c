@@ -156,28 +156,26 @@ void serve_queue(struct serve *s)
 	json_decref(works);
 }
 
-/* The state of a run, new; NULL: there is none.  False: it can't be told. */
-static bool run_state(struct serve *s, const char *id, char **out)
+/* The state of a run, new: 1; 0: there is no such run; negative: that can't be told. */
+static int run_state(struct serve *s, const char *id, char **out)
 {
 	oc_error *err = NULL;
 	char *text = NULL;
 	json_t *run;
 	int rc = oc_store_run(s->h->store, id, &text, &err);
 
-	*out = NULL;
+	if (rc == OC_ENOTFOUND) {
+		oc_error_free(err);
+		return 0;
+	}
 	if (rc < 0) {
-		bool none = oc_error_code(err) == OC_ENOTFOUND;
-
-		if (!none)
-			serve_say(s, "a run's record can't be read", err);
-		else
-			oc_error_free(err);
-		return none;
+		serve_say(s, "a run's record can't be read", err);
+		return rc;
 	}
 	run = host_parse(s->h, "the record", text);
 	*out = host_string(run, "state") ? strdup(host_string(run, "state")) : NULL;
 	json_decref(run);
-	return *out != NULL;
+	return *out ? 1 : OC_ENOMEM;
 }
 
 static void refuse(struct serve *s, const char *run, const json_t *error)
@@ -199,14 +197,15 @@ static void decide(struct serve *s, struct serve_slot *slot)
 		"its host was killed after it was pinned and before anything of it ran, so it is not started by itself",
 		"open-conduit runs list"
 	};
-	char *state;
+	char *state = NULL;
 	json_t *error;
+	int rc = run_state(s, slot->run, &state);
 
-	if (!run_state(s, slot->run, &state)) {
+	if (rc < 0) {
 		look_later(s, slot);
 		return;
 	}
-	if (!state) {
+	if (rc == 0) {
 		(void)move(s, slot->run, "starting", "queued", NULL);
 		slot->look = false;
 		slot->hold = serve_now() + HOLD_MS;
@@ -239,7 +238,7 @@ static void concluded(struct serve *s, struct serve_slot *slot)
 	char *state = NULL;
 
 	serve_fault("serve:child-over");
-	if (!slot->child.exited || !answer || !run_state(s, slot->run, &state)) {
+	if (!slot->child.exited || !answer || run_state(s, slot->run, &state) < 0) {
 		look_later(s, slot);
 	} else if (state && slot->child.status && !over(state)) {
 		look_later(s, slot);
