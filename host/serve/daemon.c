@@ -10,8 +10,9 @@
 
 #include "serve.h"
 
-#define LOOK_MS    1000  /* at what other processes did */
-#define SETTLE_MS  30000 /* after somebody changed something */
+#define LOOK_MS    1000   /* at what other processes did */
+#define SETTLE_MS  30000  /* after somebody changed something */
+#define REST_MS    300000 /* without that: a host that was killed changes nothing */
 #define LOCK_TRIES 20
 #define LOCK_MS    100
 
@@ -78,9 +79,9 @@ static void look(struct serve *s)
 		serve_say(s, "the store can't be read", err);
 	changed = changes != s->changes;
 	s->changes = changes;
-	if (changed && s->settle_wanted == s->settle_begun) {
+	if (s->settle_wanted == s->settle_begun && (changed || s->looked > s->settle_at + REST_MS)) {
 		serve_settle(s, NULL);
-		s->settle_at += s->draining ? 0 : SETTLE_MS;
+		s->settle_at += changed && !s->draining ? SETTLE_MS : 0;
 	}
 	if (!changed && !s->look && !s->watch && !s->unripe)
 		return;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* work settle: what every command about Works does first, as a command of its own. */
+#include <string.h>
+
 #include "executor/agent.h"
 #include "runs.h"
 #include "work.h"
@@ -17,7 +19,7 @@ static const struct opt_command COMMAND = {
 	.about = "Settle what ended runs left: record their ends, save their commits, remove what is over.",
 	.more = "Every command about Works does this first; the daemon does it by this one.\n"
 	        "RUN: also note how these agents' turns went.\n\n"
-	        "exit status: 0 all is settled; 1 something isn't, or somebody is at it; 2 usage.\n",
+	        "exit status: 0 all is settled; 1 something isn't, can't be told, or somebody is at it; 2 usage.\n",
 	.opts = OPTIONS,
 };
 
@@ -38,6 +40,22 @@ static void settle_agent(struct host *h, const char *id)
 	json_decref(run);
 }
 
+/* NULL: they could not be walked. */
+static bool all_told(const json_t *runs)
+{
+	const json_t *run;
+	bool told = runs != NULL;
+	size_t i;
+
+	json_array_foreach(runs, i, run)
+	{
+		const char *outcome = host_string(run, "outcome");
+
+		told &= outcome && strcmp(outcome, "unknown") != 0;
+	}
+	return told;
+}
+
 int work_settle_command(struct host *h, int argc, char **argv)
 {
 	struct opt_state s;
@@ -56,7 +74,7 @@ int work_settle_command(struct host *h, int argc, char **argv)
 	runs = host_recover(h);
 	for (int i = 0; i < s.nargs; i++)
 		settle_agent(h, s.args[i]);
-	good = work_settle(h) && runs;
+	good = work_settle(h) && all_told(runs);
 	if (h->json)
 		out_json(&h->out, json_pack("{s:i, s:b, s:O?}", "version", 1, "settled", good, "runs", runs));
 	json_decref(runs);
