@@ -52,6 +52,18 @@ static int started(struct session *s, struct part *p)
 	                s->r);
 }
 
+static int ended_at_once(struct session *s, const struct part *p, const json_t *state)
+{
+	const char *error = text_of(state, "Error");
+	char words[200];
+
+	channel_last_words(p->listener, words, sizeof(words));
+	return refuse(s->r, "sandbox_unavailable", p->what, "open-conduit doctor",
+	              "the %s ended at once, with status %lld%s%s%s%s", p->what,
+	              (long long)json_integer_value(json_object_get(state, "ExitCode")), error && *error ? ": " : "",
+	              error ? error : "", *words ? ": " : "", words);
+}
+
 /* Its first process is known to us by number and by descriptor: a number alone may be somebody else's later. */
 static int look(struct session *s, struct part *p, json_t **shown)
 {
@@ -62,13 +74,7 @@ static int look(struct session *s, struct part *p, json_t **shown)
 	state = json_object_get(*shown, "State");
 	p->pid = (pid_t)json_integer_value(json_object_get(state, "Pid"));
 	p->pidfd = p->pid > 0 ? (int)syscall(SYS_pidfd_open, p->pid, 0) : -1;
-	if (p->pidfd >= 0)
-		return 0;
-	return refuse(s->r, "sandbox_unavailable", p->what, "open-conduit doctor",
-	              "the %s ended at once, with status %lld%s%s", p->what,
-	              (long long)json_integer_value(json_object_get(state, "ExitCode")),
-	              text_of(state, "Error") && *text_of(state, "Error") ? ": " : "",
-	              text_of(state, "Error") ? text_of(state, "Error") : "");
+	return p->pidfd >= 0 ? 0 : ended_at_once(s, p, state);
 }
 
 static int meet(struct session *s, struct part *p)
