@@ -318,6 +318,9 @@ static const char *failed_fix(const struct oc_guard *g, const char *stage, int e
 		return "leave \"unix_sockets\": \"all\" out of the policy, or: sudo sysctl "
 		       "user.max_user_namespaces=15000 "
 		       "user.max_ipc_namespaces=15000 user.max_uts_namespaces=15000 user.max_cgroup_namespaces=15000";
+	/* Each run that lives has one, and the kernel counts them by user. */
+	if (strcmp(stage, "session keyring") == 0 && errnum == EDQUOT)
+		return "sudo sysctl kernel.keys.maxkeys=5000 kernel.keys.maxbytes=5000000";
 	return "open-conduit doctor";
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A guest that misbehaves in one named way, to see that the guard does not fall for it.
 import array
+import errno
 import os
 import socket
 import struct
@@ -49,8 +50,8 @@ while True:
     elif kind == PREPARE:
         break
 
-if mode in ("nest", "keyring"):  # it could not harden itself
-    send(FAILED, struct.pack("<I", 1) + {"nest": b"nest: unshare", "keyring": b"session keyring"}[mode])
+if mode in ("nest", "keyring", "quota"):  # it could not harden itself
+    send(FAILED, struct.pack("<I", errno.EDQUOT if mode == "quota" else errno.EPERM) + (b"nest: unshare" if mode == "nest" else b"session keyring"))
     time.sleep(9)
 if mode == "nonce":
     hello = hello[:4] + bytes(16) + hello[20:]

@@ -473,7 +473,7 @@ def test_fake_guests_run_nothing():
 
 
 def test_hardening_that_fails_is_refused_with_its_fix():
-    for mode, word in (("nest", "unix_sockets"), ("keyring", "open-conduit doctor")):
+    for mode, word in (("nest", "unix_sockets"), ("keyring", "open-conduit doctor"), ("quota", "kernel.keys.maxkeys")):
         run = fake(mode)
         record = run.finish(run.begin())
         check(record["state"] == "unavailable" and record["error"]["subject"] == "guest", mode, record)
