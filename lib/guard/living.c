@@ -63,10 +63,10 @@ static const char *inspected(struct oc_found *f)
 /* It may have gone on while no host was there to say so; it never went back. */
 static const char *adoptable(struct oc_found *f)
 {
-	const char *state = f->proved ? "running" : f->started ? "started" : "launched", *not = inspected(f);
+	const char *state = f->proved ? "running" : f->started ? "started" : "launched", *barred = inspected(f);
 
-	if (not )
-		return not ;
+	if (barred)
+		return barred;
 	snprintf(f->detail, sizeof(f->detail), "its guard lives");
 	(void)oc_store_progress(f->store, f->run, state, NULL);
 	return "alive";
