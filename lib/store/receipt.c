@@ -224,19 +224,10 @@ static int write_out(json_t *receipt, char **json, oc_error **err)
 int oc_store_receipt(oc_store *store, const char *id, char **json, oc_error **err)
 {
 	oc_cleanup(oc_json_decrefp) json_t *out = NULL;
-	char run[OC_RUN_ID_SIZE];
 	int rc;
 
 	if (!store || !json)
 		return oc_fail(err, OC_EINVAL, 0, "oc_store_receipt: store and json must not be NULL");
-	rc = oc_context_check(store->ctx, err);
-	if (rc == 0)
-		rc = oc_store_resolve(store, id, run, err);
-	if (rc < 0)
-		return rc;
-	out = json_object();
-	rc = oc_sql_run(store, err, "BEGIN", ""); /* one moment of the store */
-	if (rc >= 0)
-		rc = oc_sql_end(store, gather(store, run, out, err), err);
+	rc = oc_store_moment(store, id, gather, &out, err);
 	return rc < 0 ? rc : write_out(out, json, err);
 }

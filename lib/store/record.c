@@ -248,22 +248,27 @@ static int record(oc_store *store, const char *id, json_t *out, oc_error **err)
 	return rc < 0 ? rc : put_events(store, id, out, err);
 }
 
-int oc_store_run(oc_store *store, const char *id, char **json, oc_error **err)
+int oc_store_moment(oc_store *store, const char *id, oc_store_fill *fill, json_t **out, oc_error **err)
 {
-	oc_cleanup(oc_json_decrefp) json_t *out = NULL;
 	char run[OC_RUN_ID_SIZE];
-	int rc;
+	int rc = oc_context_check(store->ctx, err);
 
-	if (!store || !json)
-		return oc_fail(err, OC_EINVAL, 0, "oc_store_run: store and json must not be NULL");
-	rc = oc_context_check(store->ctx, err);
 	if (rc == 0)
 		rc = oc_store_resolve(store, id, run, err);
 	if (rc < 0)
 		return rc;
-	out = json_object();
-	rc = oc_sql_run(store, err, "BEGIN", ""); /* one moment of the store, not five */
-	if (rc >= 0)
-		rc = oc_sql_end(store, record(store, run, out, err), err);
+	*out = json_object();
+	rc = oc_sql_run(store, err, "BEGIN", "");
+	return rc < 0 ? rc : oc_sql_end(store, fill(store, run, *out, err), err);
+}
+
+int oc_store_run(oc_store *store, const char *id, char **json, oc_error **err)
+{
+	oc_cleanup(oc_json_decrefp) json_t *out = NULL;
+	int rc;
+
+	if (!store || !json)
+		return oc_fail(err, OC_EINVAL, 0, "oc_store_run: store and json must not be NULL");
+	rc = oc_store_moment(store, id, record, &out, err);
 	return rc < 0 ? rc : dump(out, json, err);
 }

@@ -48,6 +48,10 @@ int oc_store_finish(oc_store *store, const char *run, oc_error **err);
 /* A directory descriptor of runs/<id>, made 0700 when `make`. */
 int oc_store_run_dir(oc_store *store, const char *run, bool make, oc_error **err);
 
+/* What `fill` reads of one run (an id, or a prefix of it) at one moment of the store; *out new, also where it fails. */
+typedef int oc_store_fill(oc_store *store, const char *run, json_t *out, oc_error **err);
+int oc_store_moment(oc_store *store, const char *id, oc_store_fill *fill, json_t **out, oc_error **err);
+
 /* The one run that an id, or a prefix of it, names; OC_EINVAL when several do, OC_ENOTFOUND when none. */
 int oc_store_resolve(oc_store *store, const char *prefix, char id[OC_RUN_ID_SIZE], oc_error **err);
 
