@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cleanup.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -275,29 +277,36 @@ static int clean(const struct spec *s, struct objects *o, bool *unasked, struct 
 	return rc;
 }
 
-static void remove_files(const struct spec *s)
+static void remove_files(int live)
 {
 	static const char *const files[] = { "objects", "channel/sock", "gate/sock" };
 	size_t i;
 
-	for (i = 0; i < COUNT(files); i++) {
-		cleanup_free char *path = format("%s/%s", s->live, files[i]);
-
-		if (path)
-			(void)unlink(path);
-	}
+	for (i = 0; i < COUNT(files); i++)
+		(void)unlinkat(live, files[i], 0);
 }
 
+/* All in the one folder that was there at first: where who started this was killed, a further attempt may have made itself another
+ * at the same place meanwhile. */
 static int clean_spec(const struct spec *s, bool *unasked, struct refusal *r)
 {
+	int live = open(s->live, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), rc;
+	cleanup_free char *at = format("/proc/self/fd/%d", live);
 	struct objects o;
-	int rc = objects_open(s->live, false, &o, r);
 
-	if (rc == 0 && !objects_empty(&o))
+	if (live < 0 && errno == ENOENT)
+		return 0;
+	if (live < 0)
+		return refuse(r, "sandbox_unavailable", s->live, NULL, "%s can't be opened: %s", s->live,
+		              strerror(errno));
+	rc = at ? objects_open(at, false, &o, r) : no_memory(r);
+	if (at && rc == 0 && !objects_empty(&o))
 		rc = clean(s, &o, unasked, r);
 	if (rc == 0)
-		remove_files(s);
-	objects_close(&o);
+		remove_files(live);
+	if (at)
+		objects_close(&o);
+	close(live);
 	return rc;
 }
 
