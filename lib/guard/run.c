@@ -177,15 +177,16 @@ int oc_run_begin(oc_run *run, oc_error **err)
 	}
 }
 
-static int open_run(oc_run *run, int rc, oc_run **out, oc_error **err)
+static int open_run(oc_run *run, oc_run **out, oc_error **err)
 {
-	if (!rc)
-		rc = oc_context_check(run->ctx, err);
+	int rc = oc_context_check(run->ctx, err);
+
+	if (!rc && !out)
+		rc = oc_fail(err, OC_EINVAL, 0, "a run needs somewhere to be returned");
 	if (!rc)
 		rc = oc_run_begin(run, err);
 	if (rc < 0) {
-		if (run)
-			run->ops.userdata_free = NULL; /* a failed registration takes nothing */
+		run->ops.userdata_free = NULL; /* a failed registration takes nothing */
 		oc_run_free(run);
 		return rc;
 	}
@@ -198,7 +199,7 @@ int oc_run_open(oc_store *store, const char *id, const oc_run_ops *ops, void *us
 	oc_run *run = NULL;
 	int rc = oc_run_new(store, id, ops, userdata, &run, err);
 
-	return open_run(run, rc, out, err);
+	return run ? open_run(run, out, err) : rc;
 }
 
 int oc_run_end(oc_store *store, const char *id, int64_t grace_ms, const oc_run_ops *ops, void *userdata, oc_run **out,
@@ -207,12 +208,12 @@ int oc_run_end(oc_store *store, const char *id, int64_t grace_ms, const oc_run_o
 	oc_run *run = NULL;
 	int rc = oc_run_new(store, id, ops, userdata, &run, err);
 
-	if (!rc) {
-		run->ending = true;
-		run->grace_ms = grace_ms;
-		run->ops.call = NULL;
-	}
-	return open_run(run, rc, out, err);
+	if (!run)
+		return rc;
+	run->ending = true;
+	run->grace_ms = grace_ms;
+	run->ops.call = NULL;
+	return open_run(run, out, err);
 }
 
 /* An answer nobody needs: only a failure is news. */

@@ -323,6 +323,22 @@ START_TEST(beside_a_library_with_our_names)
 }
 END_TEST
 
+/* An embedder that gives nowhere to return to is told so. */
+START_TEST(nowhere_to_return)
+{
+	struct embed e;
+	oc_error *err = NULL;
+
+	embed_open(&e);
+	ck_assert_int_eq(oc_run_open(e.store, "somerun1", NULL, NULL, NULL, &err), OC_EINVAL);
+	oc_error_free(err);
+	err = NULL;
+	ck_assert_int_eq(oc_run_end(e.store, "somerun1", 0, NULL, NULL, NULL, &err), OC_EINVAL);
+	oc_error_free(err);
+	embed_close(&e);
+}
+END_TEST
+
 struct newer_options {
 	oc_context_options known;
 	uint64_t later;
@@ -373,6 +389,7 @@ int main(void)
 	tcase_add_test(t, odd_locale);
 	tcase_add_test(t, loaded_and_unloaded);
 	tcase_add_test(t, beside_a_library_with_our_names);
+	tcase_add_test(t, nowhere_to_return);
 	tcase_add_test(t, old_and_newer_struct_sizes);
 	suite_add_tcase(suite, t);
 	runner = srunner_create(suite);
