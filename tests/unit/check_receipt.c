@@ -164,7 +164,7 @@ START_TEST(test_events_moved)
 	/* two change places, with their numbers */
 	json = json_deep_copy(good);
 	list = json_object_get(json, "events");
-	json_array_insert(list, 2, json_deep_copy(json_array_get(list, 3)));
+	json_array_insert_new(list, 2, json_deep_copy(json_array_get(list, 3)));
 	json_array_remove(list, 4);
 	edit(json, "events.2.seq", json_integer(3));
 	edit(json, "events.3.seq", json_integer(4));
@@ -174,7 +174,7 @@ START_TEST(test_events_moved)
 	/* one is put in */
 	json = json_deep_copy(good);
 	list = json_object_get(json, "events");
-	json_array_insert(list, 4, json_deep_copy(json_array_get(list, 3)));
+	json_array_insert_new(list, 4, json_deep_copy(json_array_get(list, 3)));
 	again(json);
 	ck_assert_str_eq(verdict(json), "events[4] ");
 	json_decref(json);
