@@ -84,10 +84,12 @@ def answers(w):
     fix = live.differs("another engine", "pin_mismatch", "default", "another", engine)
     p = paste(w, fix)
     live.c.ok(engine in fix and p.stdout == "another\n", "another engine: the fix shows which one is there", (fix, p.stdout, p.stderr))
+    mounts = ask("GET", "/containers/%s/json" % live.id)[1]["HostConfig"]["Mounts"]
+    kept = next(i for i, m in enumerate(mounts) if m.get("ReadOnly"))
     for rule, subject, word in (("containers/%s/json$ /Image=\"sha256:0\"" % live.id, "Image", "sha256:0"),
                                 ("containers/%s/json$ /Config/Labels/%srun=\"another\"" % (live.id, LABEL), "Config.Labels.%srun" % LABEL, "another"),
                                 ("containers/%s/json$ /HostConfig/Privileged=true" % live.id, "HostConfig.Privileged", "true"),
-                                ("containers/%s/json$ /Mounts/0/RW=true" % live.id, "", "true"),
+                                ("containers/%s/json$ /HostConfig/Mounts/%d/ReadOnly=false" % (live.id, kept), "", "false"),
                                 ("containers/%s/json$ /Config/User=\"0:0\"" % w.of_role(live.run, "gateway"), "Config.User", "0:0"),
                                 ("networks/%s$ /Internal=false" % live.network, "Internal", "false")):
         w.between.change("reply GET ^/" + rule)

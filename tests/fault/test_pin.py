@@ -131,8 +131,7 @@ def clock(w, kind):
     live = Live(w, kind, "a clock that was set back a day")
     db = database(w)
     db.execute("UPDATE runs SET created_ms = created_ms + ? WHERE id = ?", (DAY, live.run))
-    for table in ("attempts", "events"):
-        db.execute("UPDATE %s SET at_ms = at_ms + ? WHERE run = ?" % table, (DAY, live.run))
+    db.execute("UPDATE attempts SET at_ms = at_ms + ? WHERE run = ?", (DAY, live.run))  # its events are written once
     db.commit()
     db.close()
     for name in ("started", "proved"):
