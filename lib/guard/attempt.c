@@ -16,6 +16,7 @@
 #include "guard/record.h"
 
 #define HELLO_MS      60000
+#define ENGINE_MS     300000 /* the same in an engine, which makes one run's things after the other's */
 #define READY_MS      30000
 #define LAST_WORDS_MS 1000
 #define RETRY_MS      50
@@ -77,9 +78,17 @@ static void attempt_failed(struct oc_guard *g, const char *why)
 	give_up(g, err);
 }
 
+static int hello_ms(const struct oc_guard *g)
+{
+	return g->cleanup ? ENGINE_MS : HELLO_MS;
+}
+
 static void hello_late(struct oc_guard *g)
 {
-	attempt_failed(g, "the guest did not say hello within 60 s");
+	char why[64];
+
+	snprintf(why, sizeof(why), "the guest did not say hello within %d s", hello_ms(g) / 1000);
+	attempt_failed(g, why);
 }
 
 static void ready_late(struct oc_guard *g)
@@ -130,7 +139,7 @@ void oc_attempt_begin(struct oc_guard *g)
 	oc_fault("guard:after-spawn");
 	if (g->state != OC_GUARD_STARTING)
 		oc_machine_enter(g, OC_GUARD_STARTING);
-	oc_machine_phase(g, HELLO_MS, hello_late);
+	oc_machine_phase(g, hello_ms(g), hello_late);
 	oc_session_flush(g);
 }
 
