@@ -28,12 +28,6 @@ static json_t *value_of(sqlite3_stmt *st, int column)
 	return json ? json : json_null();
 }
 
-static json_t *integer_of(sqlite3_stmt *st, int column)
-{
-	return sqlite3_column_type(st, column) == SQLITE_INTEGER ? json_integer(sqlite3_column_int64(st, column))
-	                                                         : json_null();
-}
-
 static json_t *text_of(sqlite3_stmt *st, int column)
 {
 	const char *text = oc_sql_text(st, column);
@@ -90,18 +84,19 @@ static int put_list(oc_store *store, const char *run, const char *name, const ch
 	return rc < 0 ? rc : put_rows(store, run, sql, columns, list, err);
 }
 
-static bool over(const char *state)
-{
-	return state &&
-	       (strcmp(state, "exited") == 0 || strcmp(state, "failed") == 0 || strcmp(state, "run_lost") == 0);
-}
-
 static int put_run(oc_store *store, const char *id, json_t *out, oc_error **err)
 {
 	static const struct column columns[] = {
-		{ "id", text_of },          { "kind", text_of },  { "work", text_of },   { "binding", text_of },
-		{ "command", value_of },    { "state", text_of }, { "error", value_of }, { "created_ms", integer_of },
-		{ "ended_ms", integer_of }, { NULL, NULL },
+		{ "id", text_of },
+		{ "kind", text_of },
+		{ "work", text_of },
+		{ "binding", text_of },
+		{ "command", value_of },
+		{ "state", text_of },
+		{ "error", value_of },
+		{ "created_ms", oc_sql_integer },
+		{ "ended_ms", oc_sql_integer },
+		{ NULL, NULL },
 	};
 	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
 	json_t *run = json_object();
@@ -119,7 +114,8 @@ static int put_run(oc_store *store, const char *id, json_t *out, oc_error **err)
 		return rc < 0 ? rc
 		              : oc_error_makef(err, OC_ENOTFOUND, 0, NULL, id, "open-conduit runs list",
 		                               "there is no run %s", id);
-	if (!put_row(st, columns, run) || !oc_json_set(run, "over", json_boolean(over(oc_json_text(run, "state")))) ||
+	if (!put_row(st, columns, run) ||
+	    !oc_json_set(run, "over", json_boolean(oc_state_ended(oc_json_text(run, "state")))) ||
 	    !oc_json_set(out, "exit", value_of(st, 9)) || !oc_json_set(out, "proved", value_of(st, 10)))
 		return oc_nomem(err);
 	return 0;
@@ -144,7 +140,7 @@ static int put_plan(oc_store *store, const char *id, json_t *out, oc_error **err
 
 static int put_save(oc_store *store, const char *id, json_t *out, oc_error **err)
 {
-	static const struct column columns[] = { { "at_ms", integer_of }, { "result", value_of }, { NULL, NULL } };
+	static const struct column columns[] = { { "at_ms", oc_sql_integer }, { "result", value_of }, { NULL, NULL } };
 	oc_cleanup(oc_sql_finalizep) sqlite3_stmt *st = NULL;
 	oc_cleanup(oc_json_decrefp) json_t *save = json_object();
 	int rc = oc_sql_prepare(store, &st, err, "SELECT at_ms, result, final FROM saves WHERE run = ?", "s", id);
@@ -168,15 +164,17 @@ static json_t *outcome_of(sqlite3_stmt *st, int column)
 
 static int put_lists(oc_store *store, const char *id, json_t *out, oc_error **err)
 {
-	static const struct column attempts[] = { { "number", integer_of }, { "at_ms", integer_of }, { NULL, NULL } };
+	static const struct column attempts[] = { { "number", oc_sql_integer },
+		                                  { "at_ms", oc_sql_integer },
+		                                  { NULL, NULL } };
 	static const struct column calls[] = {
-		{ "attempt", integer_of },  { "number", integer_of },      { "name", text_of },
-		{ "arguments", digest_of }, { "at_ms", integer_of },       { "outcome", outcome_of },
-		{ "answer", digest_of },    { "answered_ms", integer_of }, { NULL, NULL },
+		{ "attempt", oc_sql_integer }, { "number", oc_sql_integer },      { "name", text_of },
+		{ "arguments", digest_of },    { "at_ms", oc_sql_integer },       { "outcome", outcome_of },
+		{ "answer", digest_of },       { "answered_ms", oc_sql_integer }, { NULL, NULL },
 	};
 	static const struct column events[] = {
-		{ "seq", integer_of }, { "at_ms", integer_of }, { "type", text_of },
-		{ "data", value_of },  { "chain", text_of },    { NULL, NULL },
+		{ "seq", oc_sql_integer }, { "at_ms", oc_sql_integer }, { "type", text_of },
+		{ "data", value_of },      { "chain", text_of },        { NULL, NULL },
 	};
 	int rc = put_list(store, id, "attempts", "SELECT number, at_ms FROM attempts WHERE run = ? ORDER BY number",
 	                  attempts, out, err);

@@ -230,8 +230,6 @@ static void check_pin(struct look *l)
 static void check_state(struct look *l)
 {
 	const json_t *state = l->fold.state;
-	bool ends =
-	        strcmp(l->state, "exited") == 0 || strcmp(l->state, "failed") == 0 || strcmp(l->state, "run_lost") == 0;
 
 	if (strcmp(l->state, oc_json_text(state, "state") ? oc_json_text(state, "state") : "pinned") != 0)
 		broken(l, "run.state", "the history says otherwise");
@@ -241,7 +239,7 @@ static void check_state(struct look *l)
 	if (json_object_get(state, "ended_ms") &&
 	    !equal(json_object_get(l->run, "ended_ms"), json_object_get(state, "ended_ms")))
 		broken(l, "run.ended_ms", "the history says otherwise");
-	if (ends != l->over)
+	if (oc_state_ended(l->state) != l->over)
 		broken(l, "run.over", "that is not so in state %s", l->state);
 }
 
@@ -261,13 +259,6 @@ static void check_record(struct look *l, const json_t *record, const char *name)
 		same_digest(l, record, oc_json_text(l->fold.ended, name), name, "it");
 }
 
-static const char *end_of(const char *state)
-{
-	if (!state || strcmp(state, "run_lost") == 0)
-		return "run_lost";
-	return strcmp(state, "refused") == 0 || strcmp(state, "unavailable") == 0 ? "failed" : "exited";
-}
-
 static void check_exit(struct look *l)
 {
 	const char *run = oc_json_text(l->exit, "run"), *digest = oc_json_text(l->exit, "digest");
@@ -279,7 +270,7 @@ static void check_exit(struct look *l)
 		broken(l, "exit.run", "the exit record is of another run");
 	if (!digest || strcmp(digest, l->plan_digest) != 0)
 		broken(l, "exit.digest", "the exit record is of another plan");
-	if (l->over && strcmp(l->state, end_of(oc_json_text(l->exit, "state"))) != 0)
+	if (l->over && strcmp(l->state, oc_state_of_exit(l->exit)) != 0)
 		broken(l, "exit.state", "a run that ended so is not %s", l->state);
 }
 

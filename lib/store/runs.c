@@ -96,9 +96,10 @@ int oc_store_event(oc_store *store, const char *run, const char *type, json_t *d
 	return rc < 0 ? rc : 0;
 }
 
-static bool state_ended(const char *state)
+bool oc_state_ended(const char *state)
 {
-	return strcmp(state, "exited") == 0 || strcmp(state, "failed") == 0 || strcmp(state, "run_lost") == 0;
+	return state &&
+	       (strcmp(state, "exited") == 0 || strcmp(state, "failed") == 0 || strcmp(state, "run_lost") == 0);
 }
 
 /* An end has its time with it: the guard's own, or the first that was recorded. */
@@ -110,12 +111,9 @@ static int state_event(oc_store *store, const char *run, const char *state, cons
 
 	if (rc == 0)
 		rc = oc_sql_step(store, st, err);
-	if (rc > 0 &&
-	    (!oc_json_set_string(data, "state", state) ||
-	     !oc_json_set(data, "error", error ? json_loads(error, 0, NULL) : json_null()) ||
-	     !oc_json_set(data, "ended_ms",
-	                  sqlite3_column_type(st, 0) == SQLITE_INTEGER ? json_integer(sqlite3_column_int64(st, 0))
-	                                                               : json_null())))
+	if (rc > 0 && (!oc_json_set_string(data, "state", state) ||
+	               !oc_json_set(data, "error", error ? json_loads(error, 0, NULL) : json_null()) ||
+	               !oc_json_set(data, "ended_ms", oc_sql_integer(st, 0))))
 		rc = oc_nomem(err);
 	if (rc > 0)
 		return oc_store_chain(store, run, "state", data, err);
@@ -137,7 +135,7 @@ static int set_state(oc_store *store, const char *run, const char *state, const 
 	rc = oc_sql_run(store, err,
 	                "UPDATE runs SET state = ?1, error = ?2, ended_ms = CASE WHEN ?3 = 0 THEN NULL "
 	                "ELSE coalesce(ended_ms, ?3) END WHERE id = ?4",
-	                "ssis", state, error, state_ended(state) ? ended_ms : (int64_t)0, run);
+	                "ssis", state, error, oc_state_ended(state) ? ended_ms : (int64_t)0, run);
 	if (rc <= 0)
 		return rc < 0 ? rc : no_run(run, err);
 	return state_event(store, run, state, error, err);
@@ -205,7 +203,7 @@ static int progress(oc_store *store, const char *run, const char *state, oc_erro
 	const char *now = NULL;
 	int rc = current(store, run, &st, &now, err);
 
-	if (rc < 0 || state_ended(now) || (rank(now) && rank(now) >= rank(state)))
+	if (rc < 0 || oc_state_ended(now) || (rank(now) && rank(now) >= rank(state)))
 		return rc;
 	oc_sql_finalizep(&st);
 	return set_state(store, run, state, NULL, 0, err);
@@ -242,7 +240,7 @@ int oc_store_launch_state(oc_store *store, const char *run, enum oc_launch_state
 		return rc;
 	if (strcmp(now, "unknown") == 0)
 		*out = OC_LAUNCH_UNKNOWN;
-	else if (!state_ended(now))
+	else if (!oc_state_ended(now))
 		*out = OC_LAUNCH_OPEN;
 	else
 		*out = strcmp(now, "exited") != 0 && reason_allows_retry(oc_sql_text(st, 1)) ? OC_LAUNCH_AGAIN
@@ -336,7 +334,7 @@ static int read_record(int dir, const char *name, char **text, json_t **json, oc
 	return rc < 0 ? rc : 0;
 }
 
-static const char *end_state(const json_t *record)
+const char *oc_state_of_exit(const json_t *record)
 {
 	const char *state = oc_json_text(record, "state");
 
@@ -430,7 +428,7 @@ static int finish_rows(oc_store *store, const char *run, const struct left *l, o
 		rc = ended_event(store, run, err);
 	if (rc < 0)
 		return rc;
-	return set_state(store, run, end_state(l->record), error_text, end_ms(l->record), err);
+	return set_state(store, run, oc_state_of_exit(l->record), error_text, end_ms(l->record), err);
 }
 
 /* The record is of this run and of its pin, or it is not its record. */

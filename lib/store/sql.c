@@ -212,6 +212,13 @@ json_t *oc_sql_json(sqlite3_stmt *statement, int column)
 	return json ? json : json_null();
 }
 
+json_t *oc_sql_integer(sqlite3_stmt *statement, int column)
+{
+	if (sqlite3_column_type(statement, column) != SQLITE_INTEGER)
+		return json_null();
+	return json_integer(sqlite3_column_int64(statement, column));
+}
+
 json_t *oc_sql_time(sqlite3_stmt *statement, int column)
 {
 	char text[OC_TIME_SIZE];

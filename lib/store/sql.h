@@ -25,6 +25,7 @@ void oc_sql_finalizep(sqlite3_stmt **statement);
 void oc_sql_forget(oc_store *store); /* the statements it keeps; before the database is closed */
 const char *oc_sql_text(sqlite3_stmt *statement, int column); /* borrowed; NULL: null */
 json_t *oc_sql_json(sqlite3_stmt *statement, int column);     /* new; JSON null where there is none */
+json_t *oc_sql_integer(sqlite3_stmt *statement, int column);  /* the same of a number */
 json_t *oc_sql_time(sqlite3_stmt *statement, int column);     /* milliseconds as text; new */
 
 /* A write transaction, entered at once (BEGIN IMMEDIATE) so that what was read in it stays true.

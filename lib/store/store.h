@@ -48,6 +48,10 @@ int oc_store_finish(oc_store *store, const char *run, oc_error **err);
 /* A directory descriptor of runs/<id>, made 0700 when `make`. */
 int oc_store_run_dir(oc_store *store, const char *run, bool make, oc_error **err);
 
+bool oc_state_ended(const char *state); /* is it one that nothing comes after?  NULL is not */
+/* The state in which its exit record leaves a run. */
+const char *oc_state_of_exit(const json_t *record);
+
 /* What `fill` reads of one run (an id, or a prefix of it) at one moment of the store; *out new, also where it fails. */
 typedef int oc_store_fill(oc_store *store, const char *run, json_t *out, oc_error **err);
 int oc_store_moment(oc_store *store, const char *id, oc_store_fill *fill, json_t **out, oc_error **err);
