@@ -29,7 +29,6 @@ static int remove_live(struct oc_found *f)
 static int left_elsewhere(struct oc_found *f)
 {
 	oc_cleanup(oc_json_decrefp) json_t *plan = NULL;
-	oc_cleanup(oc_freep) char *text = NULL;
 	oc_cleanup(oc_freep) char *live = oc_path_join(f->store->dir, "live");
 	oc_cleanup(oc_freep) char *dir = live ? oc_path_join(live, f->run) : NULL;
 	oc_error *error = NULL;
@@ -40,15 +39,14 @@ static int left_elsewhere(struct oc_found *f)
 		return OC_ENOMEM;
 	if (!f->started || !f->pinned || (lstat(dir, &st) < 0 && errno == ENOENT))
 		return 0;
-	rc = oc_store_pinned(f->store, f->run, &text, f->digest, &error);
-	rc = rc < 0 ? rc : oc_json_parse(text, strlen(text), OC_JSON_MAX, OC_GUARD_PLAN, &plan, &error);
+	rc = oc_found_plan(f, &plan, &error);
 	rc = rc < 0 ? rc : oc_guard_cleanup(plan, f->digest, &error);
 	if (rc < 0) {
 		oc_found_unknown(f, error ? oc_error_message(error) : "what it left in an engine can't be removed", 0,
 		                 NULL);
 		oc_error_free(f->error);
 		f->error = error;
-		f->mismatch = error && oc_error_reason(error) && strcmp(oc_error_reason(error), "pin_mismatch") == 0;
+		f->mismatch = oc_found_differs(error);
 	}
 	return rc;
 }

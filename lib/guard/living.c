@@ -15,21 +15,13 @@
 
 #define INSPECT_MS 10000
 
-static int load_plan(struct oc_found *f, json_t **plan, oc_error **err)
-{
-	oc_cleanup(oc_freep) char *text = NULL;
-	int rc = oc_store_pinned(f->store, f->run, &text, f->digest, err);
-
-	return rc < 0 ? rc : oc_json_parse(text, strlen(text), OC_JSON_MAX, OC_GUARD_PLAN, plan, err);
-}
-
 /* What an engine that doesn't answer takes of the recovery's time it takes once, not of each run. */
 static int ask(struct oc_found *f, oc_error **err)
 {
 	oc_cleanup(oc_json_decrefp) json_t *plan = NULL;
 	int ms = OC_MIN(f->walk->patience_ms, INSPECT_MS);
 	int64_t began = oc_mono_ms();
-	int rc = load_plan(f, &plan, err);
+	int rc = oc_found_plan(f, &plan, err);
 
 	if (rc < 0)
 		return rc;
@@ -48,13 +40,11 @@ static int ask(struct oc_found *f, oc_error **err)
 static const char *inspected(struct oc_found *f)
 {
 	oc_error *error = NULL;
-	const char *reason;
 
 	if (!f->proved || ask(f, &error) == 0)
 		return NULL;
 	f->error = error;
-	reason = oc_error_reason(error);
-	if (reason && strcmp(reason, "pin_mismatch") == 0)
+	if (oc_found_differs(error))
 		return oc_found_mismatch(f, oc_error_message(error));
 	snprintf(f->detail, sizeof(f->detail), "%s", oc_error_message(error));
 	return oc_found_settle(f);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -131,6 +132,20 @@ static int read_info(struct oc_found *f)
 	return 0;
 }
 
+int oc_found_plan(const struct oc_found *f, json_t **plan, oc_error **err)
+{
+	if (!f->plan)
+		return oc_fail(err, OC_ENOTFOUND, 0, "there is no pin of run %s", f->run);
+	return oc_json_parse(f->plan, strlen(f->plan), OC_JSON_MAX, OC_GUARD_PLAN, plan, err);
+}
+
+bool oc_found_differs(const oc_error *error)
+{
+	const char *reason = oc_error_reason(error);
+
+	return reason && strcmp(reason, "pin_mismatch") == 0;
+}
+
 const char *oc_found_settle(struct oc_found *f)
 {
 	oc_error *ignored = NULL;
@@ -183,7 +198,7 @@ static const char *finished(struct oc_found *f)
 		snprintf(f->detail, sizeof(f->detail), "its exit record was there");
 		return "finished";
 	}
-	if (oc_error_reason(error) && strcmp(oc_error_reason(error), "pin_mismatch") == 0) {
+	if (oc_found_differs(error)) {
 		f->error = error;
 		return oc_found_mismatch(f, oc_error_message(error));
 	}
@@ -261,13 +276,6 @@ static const char *judge(struct oc_found *f)
 	return f->proved ? lost(f) : launchable(f);
 }
 
-static int check_pin(struct oc_found *f)
-{
-	oc_cleanup(oc_freep) char *text = NULL;
-
-	return oc_store_pinned(f->store, f->run, &text, f->digest, &f->error);
-}
-
 static const char *classify(struct oc_found *f)
 {
 	f->dir = oc_store_run_dir(f->store, f->run, false, &f->error);
@@ -275,12 +283,9 @@ static const char *classify(struct oc_found *f)
 		return forget(f);
 	if (f->dir < 0)
 		return oc_found_settle(f);
-	if (f->pinned && check_pin(f) < 0) {
-		const char *reason = oc_error_reason(f->error);
-
-		return reason && strcmp(reason, "pin_mismatch") == 0 ? oc_found_mismatch(f, oc_error_message(f->error))
-		                                                     : oc_found_settle(f);
-	}
+	if (f->pinned && oc_store_pinned(f->store, f->run, &f->plan, f->digest, &f->error) < 0)
+		return oc_found_differs(f->error) ? oc_found_mismatch(f, oc_error_message(f->error))
+		                                  : oc_found_settle(f);
 	if (take_lock(f) < 0 || read_info(f) < 0 || look(f, OC_GUARD_STARTED, &f->started) < 0 ||
 	    look(f, OC_GUARD_PROVED, &f->proved) < 0 || look(f, OC_GUARD_EXIT, &f->ended) < 0)
 		return oc_found_settle(f);
@@ -314,6 +319,7 @@ static int settle(struct oc_walk *walk, const char *run, const char *state, bool
 		snprintf(f.detail, sizeof(f.detail), "%s", oc_error_message(f.error));
 	rc = report(&f, outcome, err);
 	oc_error_free(f.error);
+	free(f.plan);
 	oc_close(f.dir >= 0 ? f.dir : -1);
 	oc_close(f.lock);
 	return rc;

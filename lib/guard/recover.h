@@ -27,12 +27,18 @@ struct oc_found {
 	bool other_boot, other_digest;
 	bool mismatch; /* what was asked about it is not as it was pinned; `error` says what */
 	char digest[OC_DIGEST_SIZE];
+	char *plan; /* the pinned text; NULL: there is no pin that holds */
 	char detail[512];
 	oc_error *error; /* why it is unknown, or what is to be stored with the state */
 };
 
 /* What became of it can't be told: the reason, kept with it.  command: to be pasted, on its directory; or NULL. */
 void oc_found_unknown(struct oc_found *f, const char *what, int errnum, const char *command);
+
+/* What was pinned; new. */
+int oc_found_plan(const struct oc_found *f, json_t **plan, oc_error **err);
+/* Does it say that something is not as it was pinned?  NULL does not. */
+bool oc_found_differs(const oc_error *error);
 
 /* Not adopted, nothing killed: the next recovery looks again.  Both return what recovery reports. */
 const char *oc_found_mismatch(struct oc_found *f, const char *what);
