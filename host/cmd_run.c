@@ -16,7 +16,8 @@
 #include "toolbelt/toolbelt.h"
 #include "work/work.h"
 
-#define RUN_ID 12
+#define RUN_ID      12
+#define RUN_LETTERS "abcdefghijklmnopqrstuvwxyz234567"
 
 enum { O_WORK, O_INPUT, O_TIMEOUT, O_DETACH, O_NO_WAIT, O_JSON, O_VERBOSE };
 
@@ -174,13 +175,12 @@ static int make_home(struct turn *t)
 
 static int random_run(char out[RUN_ID + 1])
 {
-	static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz234567";
 	unsigned char bytes[RUN_ID];
 
 	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
 		return -1;
 	for (size_t i = 0; i < RUN_ID; i++)
-		out[i] = alphabet[bytes[i] % 32];
+		out[i] = RUN_LETTERS[bytes[i] % 32];
 	out[RUN_ID] = 0;
 	return 0;
 }
@@ -435,7 +435,7 @@ static bool take_queued(struct turn *t)
 	t->queued = getenv("OPEN_CONDUIT_QUEUED");
 	if (!t->queued)
 		return true;
-	if (strlen(t->queued) != RUN_ID || strspn(t->queued, "abcdefghijklmnopqrstuvwxyz234567") != RUN_ID ||
+	if (strlen(t->queued) != RUN_ID || strspn(t->queued, RUN_LETTERS) != RUN_ID ||
 	    fcntl(3, F_SETFD, FD_CLOEXEC) < 0) {
 		out_put(&t->h->err, "open-conduit: OPEN_CONDUIT_QUEUED is set by open-conduit serve alone\n");
 		return false;

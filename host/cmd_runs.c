@@ -49,11 +49,14 @@ json_t *runs_find(struct host *h, const char *id)
 	return host_parse(h, "the record", text);
 }
 
+bool runs_state_over(const char *state)
+{
+	return state && (!strcmp(state, "exited") || !strcmp(state, "failed") || !strcmp(state, "run_lost"));
+}
+
 bool runs_over(const json_t *run)
 {
-	const char *state = host_string(run, "state");
-
-	return state && (!strcmp(state, "exited") || !strcmp(state, "failed") || !strcmp(state, "run_lost"));
+	return runs_state_over(host_string(run, "state"));
 }
 
 const char *runs_kind(const json_t *run)

@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "exec.h"
@@ -48,14 +47,6 @@ struct exec {
 	long long began;
 };
 
-static long long now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static void hide_progress(struct exec *x)
 {
 	if (!x->shown)
@@ -67,7 +58,7 @@ static void hide_progress(struct exec *x)
 
 static void show_progress(struct exec *x)
 {
-	if (!x->progress || x->running || now_ms() - x->began < PROGRESS_AFTER_MS)
+	if (!x->progress || x->running || host_mono_ms() - x->began < PROGRESS_AFTER_MS)
 		return;
 	out_put(&x->h->err, "\r\033[K");
 	out_styled(&x->h->err, STYLE_DIM, x->phase);
@@ -539,7 +530,7 @@ static void prepare(struct exec *x)
 {
 	const char *term = getenv("TERM");
 
-	x->began = now_ms();
+	x->began = host_mono_ms();
 	x->phase = "open-conduit: planning and checking …";
 	x->progress = x->h->err.tty && term && strcmp(term, "dumb") != 0;
 	x->input_open = !x->args->detach && !x->args->talk;

@@ -131,12 +131,22 @@ long long host_time_ms(const json_t *value)
 	return json_is_string(value) ? text_ms(json_string_value(value)) : -1;
 }
 
-long long host_now_ms(void)
+static long long clock_ms(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_REALTIME, &t);
+	clock_gettime(clock, &t);
 	return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+long long host_now_ms(void)
+{
+	return clock_ms(CLOCK_REALTIME);
+}
+
+long long host_mono_ms(void)
+{
+	return clock_ms(CLOCK_MONOTONIC);
 }
 
 int host_uuid(char out[37])

@@ -57,6 +57,7 @@ json_t *host_answer(void);
 void host_time(const json_t *value, char *out, size_t size);
 long long host_time_ms(const json_t *value); /* -1: unknown */
 long long host_now_ms(void);                 /* the wall clock's */
+long long host_mono_ms(void);                /* from no moment in particular, and never back */
 int host_uuid(char out[37]);                 /* by lot; negative: no random bytes */
 /* An array of words as a shell would read it, for showing. */
 void host_command_line(struct text *out, const json_t *argv);

@@ -9,6 +9,7 @@
 json_t *runs_find(struct host *h, const char *id);
 /* exited, failed or run_lost: nothing changes any more. */
 bool runs_over(const json_t *run);
+bool runs_state_over(const char *state); /* NULL is not */
 /* "process sandbox", "UNSANDBOXED"; what isn't known is said to be unknown. */
 const char *runs_kind(const json_t *run);
 /* One line: "exited 0", "signal 9", "failed: sandbox_denied". */

@@ -3,21 +3,12 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "render.h"
 
 #define LOOK_MS   250 /* for messages that were queued */
 #define RETRY_MS  50
 #define SETTLE_MS 500 /* a job in the background that ends makes a turn begin by itself */
-
-static long long now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 static bool add_mark(struct agent *a, const char *mark, int64_t number)
 {
@@ -188,7 +179,7 @@ static void take_messages(struct agent *a)
 	json_t *list, *one;
 	size_t i;
 
-	a->looked = now_ms();
+	a->looked = host_mono_ms();
 	if (oc_work_messages(a->h->store, a->work, &text, &err) < 0) {
 		oc_error_free(err); /* a store that is busy is asked again */
 		return;
@@ -215,8 +206,8 @@ static bool is_done(struct agent *a)
 		return false;
 	}
 	if (!a->idle_since)
-		a->idle_since = now_ms();
-	return !a->tasks_seen || now_ms() - a->idle_since >= SETTLE_MS;
+		a->idle_since = host_mono_ms();
+	return !a->tasks_seen || host_mono_ms() - a->idle_since >= SETTLE_MS;
 }
 
 static int turn(oc_run *run, void *userdata)
@@ -228,7 +219,7 @@ static int turn(oc_run *run, void *userdata)
 	a->handle = run;
 	flush(a);
 	a->tasks_seen |= a->outcome.finished && !a->executor->talk->idle(a->reader);
-	if (!a->interrupted && a->executor->inject && now_ms() - a->looked >= LOOK_MS)
+	if (!a->interrupted && a->executor->inject && host_mono_ms() - a->looked >= LOOK_MS)
 		take_messages(a);
 	if (is_done(a)) {
 		if (!a->interrupted && a->executor->inject)

@@ -93,7 +93,7 @@ static void take(struct serve *s, const json_t *row)
 	a->next = s->adopted;
 	s->adopted = a;
 	if (!open_run(a)) {
-		a->again = serve_now() + AGAIN_MS;
+		a->again = host_mono_ms() + AGAIN_MS;
 		serve_settle(s, NULL);
 	} else if (!json_is_true(json_object_get(row, "left"))) {
 		note(a);
@@ -203,10 +203,10 @@ void serve_adopted_turn(struct serve *s)
 			oc_run_free(a->run);
 			a->run = NULL;
 			a->failed = false;
-			a->again = serve_now() + AGAIN_MS;
+			a->again = host_mono_ms() + AGAIN_MS;
 			serve_settle(s, NULL);
-		} else if (!a->run && a->seen && serve_now() >= a->again && !open_run(a)) {
-			a->again = serve_now() + AGAIN_MS;
+		} else if (!a->run && a->seen && host_mono_ms() >= a->again && !open_run(a)) {
+			a->again = host_mono_ms() + AGAIN_MS;
 		}
 		at = &a->next;
 	}

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "serve.h"
@@ -17,14 +16,6 @@
 #define LOCK_MS    100
 
 enum { POLL_CONTEXT, POLL_SIGNAL, POLL_LISTEN, POLL_SETTLE, POLL_CLIENTS };
-
-long long serve_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 void serve_say(struct serve *s, const char *what, const oc_error *err)
 {
@@ -74,7 +65,7 @@ static void look(struct serve *s)
 	oc_error *err = NULL;
 	bool changed;
 
-	s->looked = serve_now();
+	s->looked = host_mono_ms();
 	if (oc_store_changes(s->h->store, &changes, &err) < 0)
 		serve_say(s, "the store can't be read", err);
 	changed = changes != s->changes;
@@ -101,7 +92,7 @@ static bool drained(const struct serve *s)
 
 static int wait_time(const struct serve *s)
 {
-	long long now = serve_now(), until = s->looked + LOOK_MS;
+	long long now = host_mono_ms(), until = s->looked + LOOK_MS;
 
 	if (s->look)
 		return 0;
@@ -134,7 +125,7 @@ static bool turn(struct serve *s, struct serve_poll *p)
 		if (s->slots[i].number)
 			serve_slot_turn(s, &s->slots[i]);
 	serve_settle_turn(s);
-	if (s->look || serve_now() >= s->looked + LOOK_MS)
+	if (s->look || host_mono_ms() >= s->looked + LOOK_MS)
 		look(s);
 	return true;
 }
@@ -228,7 +219,7 @@ int serve_daemon(struct host *h, int jobs)
 	s->h = h;
 	s->jobs = jobs;
 	s->lock = s->listen = s->signals = s->settle.pidfd = s->settle.out = -1;
-	s->began = serve_now();
+	s->began = host_mono_ms();
 	if (begin(s)) {
 		/* What was left is settled first of all, by a process of its own: a store with years in it delays nobody. */
 		serve_settle(s, NULL);

@@ -6,21 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "place.h"
 
 #define WAIT_MS  10000
 #define RETRY_MS 50
-
-static long long now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 static bool there(struct host *h)
 {
@@ -50,7 +41,7 @@ static json_t *next(struct line *l, long long until)
 	int rc;
 
 	while ((rc = line_next(l, &message)) == 0) {
-		long long left = until < 0 ? -1 : until - now_ms();
+		long long left = until < 0 ? -1 : until - host_mono_ms();
 
 		p.events = line_waits(l) ? POLLIN | POLLOUT : POLLIN;
 		if ((until >= 0 && left <= 0) || (poll(&p, 1, (int)left) < 0 && errno != EINTR) ||
@@ -63,7 +54,7 @@ static json_t *next(struct line *l, long long until)
 
 json_t *link_ask(struct line *l, const char *method, json_t *params_taken, json_t **error)
 {
-	long long until = now_ms() + WAIT_MS;
+	long long until = host_mono_ms() + WAIT_MS;
 	json_t *message, *result;
 
 	*error = NULL;
@@ -112,7 +103,7 @@ int link_open(struct host *h, const char *what, struct line *out)
 		                               "a daemon has this state directory, and doesn't answer",
 		                               "systemctl --user restart open-conduit" };
 	struct sockaddr_un address;
-	long long until = now_ms() + WAIT_MS;
+	long long until = host_mono_ms() + WAIT_MS;
 
 	if (host_open(h) < 0)
 		return -1;
@@ -121,7 +112,7 @@ int link_open(struct host *h, const char *what, struct line *out)
 	if (!place_address(h, what, &address))
 		return -1;
 	/* One that begins isn't listening yet, one that ends will be gone. */
-	while (now_ms() < until) {
+	while (host_mono_ms() < until) {
 		int fd = dial(&address);
 
 		if (fd >= 0) {

@@ -52,7 +52,7 @@ void serve_accept(struct serve *s)
 
 		if (c->line.fd >= 0)
 			continue;
-		*c = (struct serve_client){ .deadline = serve_now() + GREETING_MS };
+		*c = (struct serve_client){ .deadline = host_mono_ms() + GREETING_MS };
 		line_begin(&c->line, fd, LINE_MAX_GREETING);
 		return;
 	}
@@ -131,7 +131,7 @@ void serve_client_turn(struct serve *s, struct serve_client *c, short events)
 void serve_clients_late(struct serve *s)
 {
 	for (size_t i = 0; i < SERVE_CLIENTS; i++)
-		if (s->clients[i].line.fd >= 0 && !s->clients[i].greeted && serve_now() > s->clients[i].deadline)
+		if (s->clients[i].line.fd >= 0 && !s->clients[i].greeted && host_mono_ms() > s->clients[i].deadline)
 			line_end(&s->clients[i].line);
 }
 

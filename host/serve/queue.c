@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runs.h"
 #include "serve.h"
 
 #define HOLD_MS 1000 /* before a Work that somebody else has is tried again */
@@ -45,7 +46,7 @@ static bool move(struct serve *s, const char *run, const char *from, const char 
 /* NULL: there is no such run. */
 static bool over(const char *state)
 {
-	return !state || !strcmp(state, "exited") || !strcmp(state, "failed") || !strcmp(state, "run_lost");
+	return !state || runs_state_over(state);
 }
 
 static void free_slot(struct serve_slot *slot)
@@ -128,7 +129,7 @@ static void start(struct serve *s, const json_t *row)
 		s->starting++;
 	} else {
 		(void)move(s, slot->run, "starting", "queued", NULL);
-		slot->hold = serve_now() + HOLD_MS;
+		slot->hold = host_mono_ms() + HOLD_MS;
 	}
 }
 
@@ -208,12 +209,12 @@ static void decide(struct serve *s, struct serve_slot *slot)
 	if (rc == 0) {
 		(void)move(s, slot->run, "starting", "queued", NULL);
 		slot->look = false;
-		slot->hold = serve_now() + HOLD_MS;
+		slot->hold = host_mono_ms() + HOLD_MS;
 		return;
 	}
 	if (!strcmp(state, "launched") || !strcmp(state, "held")) {
 		/* Its guard waits for a host that is gone, and gives up by itself. */
-		slot->hold = serve_now() + HOLD_MS;
+		slot->hold = host_mono_ms() + HOLD_MS;
 		free(state);
 		return;
 	}
@@ -250,7 +251,7 @@ static void concluded(struct serve *s, struct serve_slot *slot)
 	} else if (reason && !strcmp(reason, "work_busy")) {
 		(void)move(s, slot->run, "starting", "queued", NULL);
 		serve_child_forget(&slot->child);
-		slot->hold = serve_now() + HOLD_MS;
+		slot->hold = host_mono_ms() + HOLD_MS;
 	} else {
 		refuse(s, slot->run, error);
 		free_slot(slot);
@@ -262,7 +263,7 @@ static void concluded(struct serve *s, struct serve_slot *slot)
 void serve_slot_turn(struct serve *s, struct serve_slot *slot)
 {
 	if (slot->hold) {
-		if (serve_now() < slot->hold)
+		if (host_mono_ms() < slot->hold)
 			return;
 		slot->hold = 0;
 		if (slot->look)

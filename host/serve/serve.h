@@ -19,7 +19,6 @@
 #define SERVE_CLIENTS  32
 #define SERVE_JOBS_MAX 256
 #define SERVE_ENDED    64 /* ids that one settling is told */
-#define SERVE_RUN_ID   12 /* letters of an id made here */
 
 struct serve;
 
@@ -80,7 +79,6 @@ struct serve {
 };
 
 int serve_daemon(struct host *h, int jobs); /* the exit status */
-long long serve_now(void);                  /* milliseconds, monotonic */
 void serve_say(struct serve *s, const char *what, const oc_error *err);
 
 /* place to put descriptors of one poll; those that nobody waits for are -1 */

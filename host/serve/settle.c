@@ -12,7 +12,7 @@
 
 unsigned long serve_settle(struct serve *s, const char *run)
 {
-	long long soon = serve_now() + SOON_MS;
+	long long soon = host_mono_ms() + SOON_MS;
 
 	if (run && s->n_ended < SERVE_ENDED)
 		snprintf(s->ended[s->n_ended++], sizeof(s->ended[0]), "%s", run);
@@ -29,7 +29,7 @@ static void begin(struct serve *s)
 	for (size_t i = 0; i < s->n_ended; i++)
 		argv[i + 3] = s->ended[i];
 	if (!serve_spawn(s, &s->settle, argv, NULL, NULL, -1)) {
-		s->settle_at = serve_now() + PAUSE_MS;
+		s->settle_at = host_mono_ms() + PAUSE_MS;
 		return;
 	}
 	s->settle_begun = s->settle_wanted;
@@ -52,7 +52,7 @@ static void over(struct serve *s)
 		s->settle_pause = PAUSE_MAX;
 	if (s->settle_wanted == s->settle_begun) {
 		s->settle_wanted++;
-		s->settle_at = serve_now() + s->settle_pause;
+		s->settle_at = host_mono_ms() + s->settle_pause;
 	}
 }
 
@@ -60,6 +60,6 @@ void serve_settle_turn(struct serve *s)
 {
 	if (s->settle.pid && serve_child_turn(&s->settle))
 		over(s);
-	if (!s->settle.pid && s->settle_wanted > s->settle_begun && serve_now() >= s->settle_at)
+	if (!s->settle.pid && s->settle_wanted > s->settle_begun && host_mono_ms() >= s->settle_at)
 		begin(s);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "executor/agent.h"
+#include "runs.h"
 #include "work.h"
 
 #define TEXT_MAX (64u << 10)
@@ -40,8 +41,8 @@ static json_t *live_run(struct host *h, const json_t *work)
 	const char *id = host_string(newest, "id"), *state = host_string(newest, "state");
 	char *text = NULL;
 
-	if (!id || !state || !strcmp(state, "exited") || !strcmp(state, "failed") || !strcmp(state, "run_lost") ||
-	    !strcmp(state, "unknown") || oc_store_run(h->store, id, &text, NULL) < 0)
+	if (!id || !state || runs_state_over(state) || !strcmp(state, "unknown") ||
+	    oc_store_run(h->store, id, &text, NULL) < 0)
 		return NULL;
 	return host_parse(h, "the record of a run", text);
 }
