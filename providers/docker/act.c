@@ -179,7 +179,7 @@ static int change(struct act *a)
 		return no_memory(a->r);
 	a->spec = json_dumps(spec, JSON_COMPACT | JSON_SORT_KEYS);
 	sum = a->spec ? digest_text(a->spec) : NULL;
-	a->digest = sum ? format("OPEN_CONDUIT_DIGEST=sha256:%s", sum) : NULL;
+	a->digest = sum ? format(DIGEST_VARIABLE "=sha256:%s", sum) : NULL;
 	return a->digest ? leftover_keep(a->lock, a->spec, a->r) : no_memory(a->r);
 }
 

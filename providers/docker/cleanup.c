@@ -244,24 +244,12 @@ void cleanup_report(struct refusal *r)
 	              text ? text : "{\"reason\":\"provider_failed\",\"message\":\"out of memory\"}");
 }
 
-static int open_engine(const struct spec *s, struct engine **out, struct refusal *r)
-{
-	struct endpoint endpoint = { 0 };
-	int rc = endpoint_from_json(s->endpoint, &endpoint, r);
-
-	if (rc == 0)
-		rc = engine_open(&endpoint, out, r);
-	rc = rc < 0 ? rc : engine_same(*out, &endpoint, s->engine, r);
-	endpoint_clear(&endpoint);
-	return rc;
-}
-
 static int clean(const struct spec *s, struct objects *o, bool *unasked, struct refusal *r)
 {
 	struct engine *engine = NULL;
 	int lock, rc;
 
-	if (open_engine(s, &engine, r) < 0) {
+	if (engine_open_pinned(s->endpoint, s->engine, &engine, r) < 0) {
 		*unasked = true;
 		engine_free(engine);
 		return -1;

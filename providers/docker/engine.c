@@ -146,7 +146,7 @@ const json_t *engine_info(struct engine *e, struct refusal *r)
 	return e->info;
 }
 
-int engine_same(struct engine *engine, const struct endpoint *e, const char *id, struct refusal *r)
+static int same(struct engine *engine, const struct endpoint *e, const char *id, struct refusal *r)
 {
 	const json_t *info = engine_info(engine, r);
 	const char *there = text_of(info, "ID");
@@ -160,6 +160,19 @@ int engine_same(struct engine *engine, const struct endpoint *e, const char *id,
 	return refuse(r, "pin_mismatch", engine->context, fix,
 	              "another engine answers where the run is, by context \"%s\" (%s): it is %s, and has to be %s",
 	              engine->context, e->host, there, id);
+}
+
+int engine_open_pinned(const json_t *endpoint, const char *id, struct engine **out, struct refusal *r)
+{
+	struct endpoint e = { 0 };
+	int rc = endpoint_from_json(endpoint, &e, r);
+
+	if (rc == 0)
+		rc = engine_open(&e, out, r);
+	if (rc == 0)
+		rc = same(*out, &e, id, r);
+	endpoint_clear(&e);
+	return rc;
 }
 
 /* ---- asking ---- */

@@ -35,8 +35,8 @@ const char *engine_version(const struct engine *e); /* "28.5.2" */
 const char *engine_context(const struct engine *e);
 /* GET /info, asked once.  Borrowed. */
 const json_t *engine_info(struct engine *e, struct refusal *r);
-/* Is it the one with this ID, asked at e?  pin_mismatch where it isn't. */
-int engine_same(struct engine *engine, const struct endpoint *e, const char *id, struct refusal *r);
+/* Opened at the endpoint of a plan (its JSON), and the one with this ID: pin_mismatch where it isn't; *out is to be freed then too. */
+int engine_open_pinned(const json_t *endpoint, const char *id, struct engine **out, struct refusal *r);
 
 /* path begins with a slash and has no version.  body: borrowed, or NULL.  timeout_ms 0: none.  Owned by the engine until
  * request_take, which waits for it; a freed request is dropped.  NULL: no memory.  What isn't a GET is sent once, on a

@@ -12,12 +12,12 @@
 #include "compare.h"
 #include "create.h"
 #include "fill.h"
+#include "networks.h"
 #include "objects.h"
 #include "spec.h"
 #include "subnet.h"
 
-#define DIGEST_VARIABLE "OPEN_CONDUIT_DIGEST"
-#define CAN_T_ASK       3
+#define CAN_T_ASK 3
 
 struct inspect {
 	struct spec spec;
@@ -33,20 +33,6 @@ static char *fix_of(const struct inspect *in, const char *command)
 	cleanup_free char *host = quoted(text_of(in->spec.endpoint, "host"));
 
 	return host ? format("docker -H %s %s", host, command) : NULL;
-}
-
-static int open_engine(struct inspect *in)
-{
-	struct endpoint endpoint = { 0 };
-	int rc = endpoint_from_json(in->spec.endpoint, &endpoint, in->r);
-
-	if (rc == 0)
-		rc = engine_open(&endpoint, &in->engine, in->r);
-	if (rc == 0)
-		rc = engine_same(in->engine, &endpoint, in->spec.engine, in->r);
-	endpoint_clear(&endpoint);
-	in->unasked = rc < 0;
-	return rc;
 }
 
 /* 1: it is gone.  *shown: new. */
@@ -76,20 +62,13 @@ static int look(struct inspect *in, enum kind kind, json_t **shown)
 static int set_subnet(struct inspect *in, const json_t *network)
 {
 	const json_t *config = json_object_get(json_object_get(network, "IPAM"), "Config");
-	char gateway[INET_ADDRSTRLEN], address[INET_ADDRSTRLEN];
 	const char *text = text_of(json_array_get(config, 0), "Subnet");
 	struct subnet subnet;
 
 	if (!text || !subnet_parse(text, &subnet))
 		return refuse(in->r, "pin_mismatch", "IPAM.Config", NULL,
 		              "the run's network is not as it was pinned: it has no subnet of ours");
-	subnet_address(&subnet, 2, gateway);
-	subnet_address(&subnet, 3, address);
-	if (json_object_set_new(in->values, CREATE_SUBNET, json_string(text)) < 0 ||
-	    json_object_set_new(in->values, CREATE_GATEWAY, json_string(gateway)) < 0 ||
-	    json_object_set_new(in->values, CREATE_ADDRESS, json_string(address)) < 0)
-		return no_memory(in->r);
-	return 0;
+	return networks_addresses(in->values, &subnet) ? 0 : no_memory(in->r);
 }
 
 static bool name_value(struct inspect *in, enum kind kind, const char *as)
@@ -181,8 +160,9 @@ static void add_fix(struct inspect *in)
 
 static int inspect(struct inspect *in)
 {
-	int rc = open_engine(in);
+	int rc = engine_open_pinned(in->spec.endpoint, in->spec.engine, &in->engine, in->r);
 
+	in->unasked = rc < 0;
 	rc = rc < 0 ? rc : check_network(in);
 	if (rc == 0)
 		rc = check_container(in, KIND_CONTAINER, in->spec.container);

@@ -255,18 +255,16 @@ static int make(struct networks *n)
 	return check(n, &n->own, CREATE_NETWORK);
 }
 
-static int set_addresses(struct networks *n)
+bool networks_addresses(json_t *values, const struct subnet *own)
 {
 	char subnet[SUBNET_TEXT], gateway[INET_ADDRSTRLEN], address[INET_ADDRSTRLEN];
 
-	subnet_text(&n->own.subnet, subnet);
-	subnet_address(&n->own.subnet, 2, gateway);
-	subnet_address(&n->own.subnet, 3, address);
-	if (json_object_set_new(n->values, CREATE_SUBNET, json_string(subnet)) < 0 ||
-	    json_object_set_new(n->values, CREATE_GATEWAY, json_string(gateway)) < 0 ||
-	    json_object_set_new(n->values, CREATE_ADDRESS, json_string(address)) < 0)
-		return no_memory(n->r);
-	return 0;
+	subnet_text(own, subnet);
+	subnet_address(own, 2, gateway);
+	subnet_address(own, 3, address);
+	return json_object_set_new(values, CREATE_SUBNET, json_string(subnet)) == 0 &&
+	       json_object_set_new(values, CREATE_GATEWAY, json_string(gateway)) == 0 &&
+	       json_object_set_new(values, CREATE_ADDRESS, json_string(address)) == 0;
 }
 
 static void clear(struct making *m)
@@ -282,8 +280,8 @@ int networks_make(const struct networks_input *in, json_t *values, struct refusa
 	struct networks n = { .in = in, .values = values, .r = r };
 	int rc = make(&n);
 
-	if (rc == 0)
-		rc = set_addresses(&n);
+	if (rc == 0 && !networks_addresses(n.values, &n.own.subnet))
+		rc = no_memory(n.r);
 	clear(&n.own);
 	clear(&n.egress);
 	json_decref(n.listed);

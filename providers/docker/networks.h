@@ -5,6 +5,7 @@
 
 #include "engine.h"
 #include "objects.h"
+#include "subnet.h"
 
 struct networks_input {
 	struct engine *engine;
@@ -15,6 +16,9 @@ struct networks_input {
 /* Makes, or finds, and compares them.  values (fill.h): "attempt" and "plan" are read; "network", "egress", "subnet", "gateway" and
  * "address" are set. */
 int networks_make(const struct networks_input *in, json_t *values, struct refusal *r);
+
+/* Who has which address on a run's network: "subnet", "gateway", "address".  False: no memory. */
+bool networks_addresses(json_t *values, const struct subnet *own);
 
 /* May be held by many: who uses the way out of an instance holds it, who removes it holds it alone.  A descriptor, or -1. */
 int networks_lock(const char *path, struct refusal *r);

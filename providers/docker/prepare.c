@@ -15,8 +15,6 @@
 #include "networks.h"
 #include "session.h"
 
-#define DIGEST_VARIABLE "OPEN_CONDUIT_DIGEST"
-
 static int take_signals(struct session *s)
 {
 	sigset_t set;

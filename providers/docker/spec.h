@@ -7,6 +7,8 @@
 
 #define SPEC_MAX     (4u << 20)
 #define SPEC_VERSION 1
+/* The digest of the plan that the guard and recovery start us with. */
+#define DIGEST_VARIABLE "OPEN_CONDUIT_DIGEST"
 
 /* The reply to `plan`, new; nothing is changed by it. */
 json_t *spec_plan(const json_t *params, struct refusal *r);
