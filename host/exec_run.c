@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "errand.h"
 #include "exec.h"
 #include "terminal.h"
 
@@ -316,14 +317,14 @@ static void acknowledge(struct exec *x)
 static bool turn(struct exec *x)
 {
 	bool want = x->input_open && x->running && !x->piece_len && may_read();
-	struct pollfd p[3] = {
+	struct pollfd p[3 + 2 * ERRANDS_MAX] = {
 		{ .fd = oc_context_fd(x->h->ctx), .events = POLLIN },
 		{ .fd = x->wake, .events = POLLIN },
 		{ .fd = want ? STDIN_FILENO : -1, .events = POLLIN },
 	};
 	oc_error *err = NULL;
 
-	if (poll(p, 3, wait_time(x)) < 0)
+	if (poll(p, (nfds_t)(3 + errands_poll(x->h, p + 3)), wait_time(x)) < 0)
 		return errno == EINTR;
 	if (p[1].revents)
 		take_signal(x);
@@ -332,6 +333,7 @@ static bool turn(struct exec *x)
 		oc_error_free(err);
 		return false;
 	}
+	errands_turn(x->h);
 	acknowledge(x);
 	x->done |= x->leaving && !oc_run_unsent(x->run);
 	if (!x->done && x->piece_len)

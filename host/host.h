@@ -11,12 +11,14 @@
 /* Exit statuses of our own.  125 is for `exec`, whose other statuses belong to the command it runs. */
 enum { EXIT_GOOD = 0, EXIT_NO = 1, EXIT_USAGE = 2, EXIT_TIMED_OUT = 124, EXIT_NOT_RUN = 125 };
 
+struct errand;
 struct host {
 	struct out out, err;
 	bool json, verbose;
 	oc_context *ctx;
 	oc_store *store;
 	oc_workspace *workspace; /* made when it is first needed */
+	struct errand *errands;  /* errand.h */
 };
 
 struct host_command {

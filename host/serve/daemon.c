@@ -47,6 +47,7 @@ static void collect(struct serve *s, struct serve_poll *p)
 		watch(p, s->slots[i].child.pidfd, POLLIN);
 		watch(p, s->slots[i].child.out, POLLIN);
 	}
+	p->n += errands_poll(s->h, p->v + p->n);
 }
 
 static void take_signal(struct serve *s)
@@ -120,6 +121,7 @@ static bool turn(struct serve *s, struct serve_poll *p)
 	serve_clients_late(s);
 	if (p->v[POLL_LISTEN].revents)
 		serve_accept(s);
+	errands_turn(s->h);
 	serve_adopted_turn(s);
 	for (size_t i = 0; i < SERVE_JOBS_MAX; i++)
 		if (s->slots[i].number)
@@ -198,8 +200,8 @@ static void end(struct serve *s)
 	for (size_t i = 0; i < SERVE_CLIENTS; i++)
 		line_end(&s->clients[i].line);
 	for (size_t i = 0; i < SERVE_JOBS_MAX; i++)
-		serve_child_forget(&s->slots[i].child);
-	serve_child_forget(&s->settle);
+		child_forget(&s->slots[i].child);
+	child_forget(&s->settle);
 	/* The lock last: who has it next finds nothing of ours. */
 	for (size_t i = 0; i < 3; i++) {
 		int fd = i == 0 ? s->listen : i == 1 ? s->signals : s->lock;

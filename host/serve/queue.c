@@ -51,13 +51,13 @@ static bool over(const char *state)
 
 static void free_slot(struct serve_slot *slot)
 {
-	serve_child_forget(&slot->child);
+	child_forget(&slot->child);
 	*slot = (struct serve_slot){ .child = { .pidfd = -1, .out = -1 } };
 }
 
 static void look_later(struct serve *s, struct serve_slot *slot)
 {
-	serve_child_forget(&slot->child);
+	child_forget(&slot->child);
 	slot->look = true;
 	slot->after = serve_settle(s, NULL);
 }
@@ -250,7 +250,7 @@ static void concluded(struct serve *s, struct serve_slot *slot)
 		free_slot(slot);
 	} else if (reason && !strcmp(reason, "work_busy")) {
 		(void)move(s, slot->run, "starting", "queued", NULL);
-		serve_child_forget(&slot->child);
+		child_forget(&slot->child);
 		slot->hold = host_mono_ms() + HOLD_MS;
 	} else {
 		refuse(s, slot->run, error);
@@ -274,7 +274,7 @@ void serve_slot_turn(struct serve *s, struct serve_slot *slot)
 	} else if (slot->look) {
 		if (s->settle_over >= slot->after)
 			decide(s, slot);
-	} else if (serve_child_turn(&slot->child)) {
+	} else if (child_turn(&slot->child)) {
 		concluded(s, slot);
 	}
 }

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "child.h"
+#include "errand.h"
 #include "host.h"
 #include "line.h"
 #include "place.h"
@@ -28,20 +30,11 @@ struct serve_client {
 	long long deadline; /* of its greeting */
 };
 
-/* A process of ours whose end matters. */
-struct serve_child {
-	pid_t pid; /* 0: none */
-	int pidfd, out;
-	struct text said; /* on its standard output; the first of it */
-	bool exited;      /* status tells, else it was killed */
-	int status;
-};
-
 /* A row of the queue that is being started: by our child, or nobody by now, and then it is looked at after settling. */
 struct serve_slot {
 	long long number; /* 0: free */
 	char run[40];
-	struct serve_child child;
+	struct child child;
 	bool look;
 	unsigned long after; /* the settling that has to be over */
 	long long hold;      /* not tried before; 0: not waiting for that */
@@ -69,7 +62,7 @@ struct serve {
 	struct serve_slot slots[SERVE_JOBS_MAX];
 	struct serve_adopted *adopted;
 	/* settling */
-	struct serve_child settle;
+	struct child settle;
 	unsigned long settle_begun, settle_over, settle_wanted; /* numbers of settlings */
 	long long settle_at, settle_pause;
 	char ended[SERVE_ENDED][40];
@@ -83,7 +76,7 @@ void serve_say(struct serve *s, const char *what, const oc_error *err);
 
 /* place to put descriptors of one poll; those that nobody waits for are -1 */
 struct serve_poll {
-	struct pollfd v[4 + SERVE_CLIENTS + 2 * SERVE_JOBS_MAX];
+	struct pollfd v[4 + SERVE_CLIENTS + 2 * SERVE_JOBS_MAX + 2 * ERRANDS_MAX];
 	size_t n;
 };
 
@@ -97,11 +90,8 @@ json_t *serve_method(struct serve *s, struct serve_client *c, const char *method
 
 /* A child of this program: argv after its name; input its standard input (a text), or NULL; hand a descriptor that is 3 in
  * it, or -1. */
-bool serve_spawn(struct serve *s, struct serve_child *child, const char *const *argv, const char *const *env,
+bool serve_spawn(struct serve *s, struct child *child, const char *const *argv, const char *const *env,
                  const char *input, int hand);
-/* What it said and whether it is over: true once, when it is. */
-bool serve_child_turn(struct serve_child *child);
-void serve_child_forget(struct serve_child *child);
 
 /* Look through the queue and start what may be started. */
 void serve_queue(struct serve *s);

@@ -42,7 +42,7 @@ static void over(struct serve *s)
 
 	s->settle_over = s->settle_begun;
 	s->look = true;
-	serve_child_forget(&s->settle);
+	child_forget(&s->settle);
 	if (good) {
 		s->settle_pause = 0;
 		return;
@@ -58,7 +58,7 @@ static void over(struct serve *s)
 
 void serve_settle_turn(struct serve *s)
 {
-	if (s->settle.pid && serve_child_turn(&s->settle))
+	if (s->settle.pid && child_turn(&s->settle))
 		over(s);
 	if (!s->settle.pid && s->settle_wanted > s->settle_begun && host_mono_ms() >= s->settle_at)
 		begin(s);

@@ -74,10 +74,15 @@ typedef struct oc_request {
 	 * it and its plan's kind is "attach": refused as `attach_sandboxed` for a Work that had a run under a policy.  In a container it is
 	 * a run as any other; refused for a Work that had one in a process sandbox. */
 	int32_t attach;
+	/** How git signs in, JSON: {"base":"https://github.com","repository":"acme/web","from":"toolbelt"}; NULL: as it would anyway.
+	 * By variables alone: git then asks the run's guest, which asks the toolbelt's tool github.git.credential for that repository
+	 * and nothing for another; with "from":"environment" it takes GH_TOKEN or GITHUB_TOKEN of the run, for any at that host.  In a
+	 * sandbox no other helper is left, and signing of commits and tags is off. */
+	const char *git_credential;
 } oc_request;
 #define OC_REQUEST_INIT                                                                                                \
 	{                                                                                                              \
-		sizeof(oc_request), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                   \
+		sizeof(oc_request), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                \
 	}
 
 /** plan: *new*, the callback owns it (oc_plan_free()); exactly one of plan and err is set. */

@@ -101,8 +101,13 @@ static int copy_members(struct oc_request_copy *copy, oc_error **err)
 	struct {
 		const char **member, *name;
 	} scalars[] = {
-		{ &r->work, "work" },           { &r->binding, "binding" }, { &r->policy, "policy" },
-		{ &r->workspace, "workspace" }, { &r->cwd, "cwd" },         { &r->toolbelt, "toolbelt" },
+		{ &r->work, "work" },
+		{ &r->binding, "binding" },
+		{ &r->policy, "policy" },
+		{ &r->workspace, "workspace" },
+		{ &r->cwd, "cwd" },
+		{ &r->toolbelt, "toolbelt" },
+		{ &r->git_credential, "git_credential" },
 	};
 	struct {
 		const char *const **member;

@@ -8,9 +8,10 @@
 
 #define LINE_KEPT (64u << 10) /* of the buffer, between two lines */
 
-/* What clients are shown of a tool: all but what it requires of them. */
+/* What clients are shown of a tool: all but what it requires of them; of a hidden one nothing. */
 static int put_tools(const json_t *tools, struct oc_buf *out)
 {
+	const char *between = "";
 	const json_t *tool;
 	int rc = 0;
 	size_t i;
@@ -18,12 +19,17 @@ static int put_tools(const json_t *tools, struct oc_buf *out)
 	oc_mcp_put(out, "\"tools\":[", &rc);
 	json_array_foreach(tools, i, tool)
 	{
-		json_t *shown = json_copy((json_t *)tool);
+		json_t *shown = NULL;
 
+		if (json_is_true(json_object_get(tool, "hidden")))
+			continue;
+		shown = json_copy((json_t *)tool);
 		if (!shown)
 			return OC_ENOMEM;
 		json_object_del(shown, "requires");
-		oc_mcp_put(out, i ? "," : "", &rc);
+		json_object_del(shown, "hidden");
+		oc_mcp_put(out, between, &rc);
+		between = ",";
 		oc_mcp_put_json(out, shown, &rc);
 		json_decref(shown);
 	}

@@ -4,6 +4,7 @@
 
 #include "base/path.h"
 #include "plan/check.h"
+#include "plan/credential.h"
 #include "plan/toolbelt.h"
 #include "policy/policy.h"
 
@@ -204,6 +205,24 @@ static bool put_list(json_t *out, const char *key, const char *const *list)
 	return true;
 }
 
+/* The provider's, and how git signs in. */
+static int put_notes(json_t *out, const struct oc_plan_input *in, oc_error **err)
+{
+	const json_t *from = json_object_get(in->reply, "notes");
+	json_t *notes = from ? json_deep_copy(from) : json_array();
+	oc_cleanup(oc_freep) char *note = NULL;
+	struct oc_plan_credential git = { 0 };
+	int rc = oc_json_set(out, "notes", notes) ? oc_plan_credential(in, &git, err) : oc_nomem(err);
+
+	if (rc == 0 && git.json) {
+		note = oc_plan_credential_note(in, &git);
+		if (!note || !oc_json_append(notes, json_string(note)))
+			rc = oc_nomem(err);
+	}
+	oc_plan_credential_free(&git);
+	return rc;
+}
+
 static bool put_rest(json_t *out, const struct oc_plan_input *in)
 {
 	const oc_request *r = in->request;
@@ -212,8 +231,7 @@ static bool put_rest(json_t *out, const struct oc_plan_input *in)
 	if (!oc_json_set(out, "needs", needs) || !put_list(needs, "hosts", r->need_hosts) ||
 	    !put_list(needs, "read", r->need_read) || !put_list(needs, "write", r->need_write))
 		return false;
-	if (!(in->reply ? share(out, "tools", in->reply) && share(out, "notes", in->reply)
-	                : oc_json_set(out, "tools", json_array()) && oc_json_set(out, "notes", json_array())))
+	if (!(in->reply ? share(out, "tools", in->reply) : oc_json_set(out, "tools", json_array())))
 		return false;
 	dirs = json_object();
 	if (!oc_json_set(out, "dirs", dirs) || !oc_json_set_string(dirs, "state", in->state_dir) ||
@@ -272,6 +290,9 @@ int oc_plan_build(const struct oc_plan_input *in, oc_plan **out, oc_error **err)
 	    (toolbelt && !oc_json_set(plan, "toolbelt", oc_steal(toolbelt))) ||
 	    !oc_json_set(plan, "probes", probes ? oc_steal(probes) : json_array()))
 		return oc_nomem(err);
+	rc = put_notes(plan, in, err);
+	if (rc < 0)
+		return rc;
 	rc = oc_plan_from_json(oc_steal(plan), out, err);
 	/* What the check finds here came in with the provider's answer: everything else was made above. */
 	if (rc == OC_EPROTO && in->reply)

@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "base/utf8.h"
 #include "plan/check.h"
+#include "plan/credential.h"
 #include "plan/toolbelt.h"
 #include "policy/policy.h"
 
@@ -30,6 +31,7 @@ struct command {
 	const char *cwd;
 	char *run_dir;
 	char *belt_at; /* of its toolbelt; NULL: it has none */
+	struct oc_plan_credential git;
 	size_t bytes;
 	bool none, container;
 };
@@ -142,7 +144,7 @@ static int env_whole(struct command *c, oc_error **err)
 			continue;
 		memcpy(name, *e, n);
 		name[n] = '\0';
-		if (c->in->request->work && leads_elsewhere(name))
+		if ((c->in->request->work || c->git.json) && leads_elsewhere(name))
 			continue;
 		if (c->in->request->rows && (!strcmp(name, "LINES") || !strcmp(name, "COLUMNS")))
 			continue; /* the terminal says what size it has, also once it has another */
@@ -190,6 +192,8 @@ static int env_container(struct command *c, oc_error **err)
 
 	json_object_foreach(json_object_get(c->in->reply, "env"), name, value)
 	{
+		if (c->git.json && strcmp(name, "GIT_CONFIG_PARAMETERS") == 0)
+			continue; /* it would come after how git signs in */
 		if (rc == 0 && strcmp(name, RUN_MARK) != 0 && strcmp(name, RUN_DIR) != 0)
 			rc = env_set(c, name, json_string_value(value), err);
 	}
@@ -226,10 +230,10 @@ static int bad_name(const char *entry, const char *what, oc_error **err)
 	return rc;
 }
 
-static int reserved(const char *name, const char *what, oc_error **err)
+static int reserved(const struct command *c, const char *name, const char *value, const char *what, oc_error **err)
 {
 	if (strcmp(name, RUN_MARK) != 0 && strcmp(name, RUN_DIR) != 0 && strcmp(name, OC_TOOLBELT_VARIABLE) != 0)
-		return 0;
+		return c->git.json ? oc_plan_credential_reserved(name, value, err) : 0;
 	return oc_refuse(err, "sandbox_config", what, "choose another name", "%s is set by Open Conduit for each run",
 	                 name);
 }
@@ -244,13 +248,28 @@ static int env_request(struct command *c, const char *entry, oc_error **err)
 		return oc_nomem(err);
 	if (!oc_env_name_valid(name))
 		return bad_name(name, "env", err);
-	rc = reserved(name, "env", err);
+	rc = reserved(c, name, equals ? equals + 1 : NULL, "env", err);
 	if (rc < 0)
 		return rc;
 	if (!equals && !host_value(c->in, name))
 		return oc_refuse(err, "sandbox_config", name, "give it a value: NAME=VALUE, or export it first",
 		                 "%s is to come from the host's environment and is not set there", name);
 	return env_set(c, name, equals ? equals + 1 : NULL, err);
+}
+
+static int put_git(struct command *c, oc_error **err)
+{
+	oc_cleanup(oc_json_decrefp) json_t *list = NULL;
+	const json_t *pair;
+	size_t i;
+	int rc = oc_plan_credential_env(c->in, &c->git, c->belt_at, c->env, &list, err);
+
+	json_array_foreach(list, i, pair)
+	{
+		if (rc == 0)
+			rc = env_set(c, oc_json_text(pair, "name"), oc_json_text(pair, "value"), err);
+	}
+	return rc;
 }
 
 static int put_env(struct command *c, oc_error **err)
@@ -260,6 +279,8 @@ static int put_env(struct command *c, oc_error **err)
 
 	for (e = c->in->request->env; rc == 0 && e && *e; e++)
 		rc = env_request(c, *e, err);
+	if (rc == 0 && c->git.json)
+		rc = put_git(c, err);
 	if (rc == 0)
 		rc = env_set(c, RUN_MARK, c->in->run, err);
 	if (rc == 0 && c->belt_at)
@@ -277,7 +298,7 @@ static int put_secrets(struct command *c, oc_error **err)
 	for (s = c->in->request->secrets; s && *s; s++) {
 		if (!oc_env_name_valid(*s))
 			return bad_name(*s, "secrets", err);
-		rc = reserved(*s, "secrets", err);
+		rc = reserved(c, *s, NULL, "secrets", err);
 		if (rc < 0)
 			return rc;
 		json_array_foreach(c->secrets, i, seen)
@@ -538,7 +559,10 @@ int oc_plan_command(const struct oc_plan_input *in, json_t **out, oc_error **err
 		return oc_nomem(err);
 	c.run_dir = oc_plan_run_dir(in);
 	c.belt_at = in->request->toolbelt ? oc_plan_toolbelt_at(in) : NULL;
-	rc = c.run_dir && (c.belt_at || !in->request->toolbelt) ? put_parts(&c, command, err) : oc_nomem(err);
+	rc = c.run_dir && (c.belt_at || !in->request->toolbelt) ? oc_plan_credential(in, &c.git, err) : oc_nomem(err);
+	if (rc == 0)
+		rc = put_parts(&c, command, err);
+	oc_plan_credential_free(&c.git);
 	free(c.run_dir);
 	free(c.belt_at);
 	if (rc < 0)

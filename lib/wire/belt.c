@@ -117,6 +117,7 @@ static void check_tool(oc_error **chain, const char *path, const json_t *tool)
 		{ "annotations", OC_JSON_OBJECT, false, &annotations },
 		{ "_meta", OC_JSON_OBJECT, false, NULL },
 		{ "requires", OC_JSON_STRINGS, false, &requires },
+		{ "hidden", OC_JSON_BOOL, false, NULL },
 	};
 	oc_error *err = NULL;
 

@@ -2,7 +2,7 @@
 /* The tools that a run is offered: {"instructions":text?,"tools":[…]}.
  * A tool: "name", "description", "inputSchema" (wire/schema.h); "title", "outputSchema", "annotations" and "_meta" are shown
  * to clients as they are; "requires" (["sampling"]) is not: capabilities without which a client of revision 2026-07-28 is
- * told that it lacks them. */
+ * told that it lacks them; "hidden" (true) is not either: such a tool is in no list, and may be called by who knows of it. */
 #ifndef OC_WIRE_BELT_H
 #define OC_WIRE_BELT_H
 

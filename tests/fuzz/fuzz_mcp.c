@@ -20,7 +20,8 @@ static const char belt_text[] =
         "\"string\",\"enum\":"
         "[\"x\",\"y\"]},\"l\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"k\":{\"type\":"
         "\"integer\"}}}}}}},"
-        "{\"name\":\"any\",\"description\":\"d\",\"inputSchema\":{\"type\":\"object\"},\"requires\":[\"sampling\"]}]}";
+        "{\"name\":\"any\",\"description\":\"d\",\"inputSchema\":{\"type\":\"object\"},\"requires\":[\"sampling\"]},"
+        "{\"name\":\"unseen\",\"description\":\"d\",\"inputSchema\":{\"type\":\"object\"},\"hidden\":true}]}";
 
 struct world {
 	const json_t *belt;
@@ -36,11 +37,14 @@ static int on_send(void *arg, const void *line, size_t len)
 {
 	struct world *w = arg;
 	const char *text = line;
+	const json_t *tools;
 	json_t *json = NULL;
 
 	FUZZ_CHECK(len > 2 && text[len - 1] == '\n' && !memchr(text, '\n', len - 1));
 	FUZZ_CHECK(oc_json_parse(text, len, OC_MCP_SENT + 8192, "answer", &json, NULL) == 0);
 	FUZZ_CHECK(json_is_object(json) || json_array_size(json));
+	tools = json_object_get(json_object_get(json, "result"), "tools");
+	FUZZ_CHECK(!tools || json_array_size(tools) == 2);
 	json_decref(json);
 	FUZZ_CHECK(oc_buf_add(&w->out, line, len) == 0);
 	return 0;

@@ -125,6 +125,7 @@ static void start(struct host *h, const char *kind, const char *room, char **com
 			env[n++] = stage[i];
 	request.env = env;
 	request.toolbelt = belt_text;
+	request.git_credential = getenv("BELT_GIT");
 	request.keep = 1;
 	must((sandbox ? oc_sandbox_broker_new : oc_unsandboxed_broker_new)(h->store, sandbox ? &options : NULL,
 	                                                                   &h->broker, &err),

@@ -40,7 +40,8 @@ const char belt_text[] =
         "{\"name\":\"test_audio_content\",\"description\":\"Fixture.\"," NOTHING "},"
         "{\"name\":\"test_embedded_resource\",\"description\":\"Fixture.\"," NOTHING "},"
         "{\"name\":\"test_multiple_content_types\",\"description\":\"Fixture.\"," NOTHING "},"
-        "{\"name\":\"test_missing_capability\",\"description\":\"Fixture.\"," NOTHING ",\"requires\":[\"sampling\"]}]}";
+        "{\"name\":\"test_missing_capability\",\"description\":\"Fixture.\"," NOTHING ",\"requires\":[\"sampling\"]},"
+        "{\"name\":\"github.git.credential\",\"description\":\"For git's helper.\"," NOTHING ",\"hidden\":true}]}";
 
 /* Those that say the same each time. */
 static const struct {
@@ -56,6 +57,8 @@ static const struct {
 	{ "test_multiple_content_types",
 	  "{\"content\":[" TEXT("Multiple content types test:") "," IMAGE "," RESOURCE "]}" },
 	{ "test_missing_capability", "{\"content\":[" TEXT("ok") "]}" },
+	{ "github.git.credential",
+	  "{\"username\":\"x-access-token\",\"password\":\"of-the-host\",\"expires\":4102444800000}" },
 };
 
 static int64_t now_ms(void)

@@ -48,4 +48,5 @@ done
 OC_TEST_LABEL='conformance through a run under srt' in_run sandbox conformance.mjs || oc_failed=1
 
 python3 tests/protocol/test_calls.py || oc_failed=1
+python3 tests/protocol/test_git_credential.py || oc_failed=1
 finish

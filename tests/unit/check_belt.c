@@ -6,14 +6,15 @@
 #include "suite.h"
 #include "wire/belt.h"
 
-static const char good_text[] = "{\"instructions\":\"i\",\"tools\":[{\"name\":\"work.get-1_A\",\"title\":\"t\","
-                                "\"description\":\"d\",\"inputSchema\":"
-                                "{\"type\":\"object\"},\"outputSchema\":{\"type\":\"object\",\"properties\":{\"a\":{"
-                                "\"type\":\"string\"}}},\"annotations\":"
-                                "{\"title\":\"t\",\"readOnlyHint\":true,\"destructiveHint\":false,\"idempotentHint\":"
-                                "true,\"openWorldHint\":false},"
-                                "\"_meta\":{\"anthropic/alwaysLoad\":true},\"requires\":[\"sampling\"]},"
-                                "{\"name\":\"other\",\"description\":\"d\",\"inputSchema\":{\"type\":\"object\"}}]}";
+static const char good_text[] =
+        "{\"instructions\":\"i\",\"tools\":[{\"name\":\"work.get-1_A\",\"title\":\"t\","
+        "\"description\":\"d\",\"inputSchema\":"
+        "{\"type\":\"object\"},\"outputSchema\":{\"type\":\"object\",\"properties\":{\"a\":{"
+        "\"type\":\"string\"}}},\"annotations\":"
+        "{\"title\":\"t\",\"readOnlyHint\":true,\"destructiveHint\":false,\"idempotentHint\":"
+        "true,\"openWorldHint\":false},"
+        "\"_meta\":{\"anthropic/alwaysLoad\":true},\"requires\":[\"sampling\"],\"hidden\":true},"
+        "{\"name\":\"other\",\"description\":\"d\",\"inputSchema\":{\"type\":\"object\"}}]}";
 
 static json_t *json_of(const char *text)
 {
@@ -94,6 +95,9 @@ START_TEST(test_refused)
 		{ "{\"tools\":[{\"name\":\"a\",\"description\":\"d\",\"inputSchema\":{\"type\":\"object\"},"
 		  "\"annotations\":{\"readOnly\":true}}]}",
 		  "toolbelt.tools[0].annotations.readOnly" },
+		{ "{\"tools\":[{\"name\":\"a\",\"description\":\"d\",\"inputSchema\":{\"type\":\"object\"},"
+		  "\"hidden\":1}]}",
+		  "toolbelt.tools[0].hidden" },
 		{ "{\"tools\":[{\"name\":\"a\",\"description\":\"d\",\"inputSchema\":{\"type\":\"object\"},"
 		  "\"requires\":[7]}]}",
 		  "toolbelt.tools[0].requires[0]" },

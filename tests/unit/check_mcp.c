@@ -94,6 +94,20 @@ START_TEST(test_modern)
 }
 END_TEST
 
+/* In no list (TOOLS, above, is without it), and there for who knows of it; control: what is nowhere is not. */
+START_TEST(test_hidden)
+{
+	struct client c;
+
+	client_open(&c);
+	ck_assert_ptr_null(strstr(client_says(&c, REQP("1", "tools/list", META)), "unseen"));
+	ck_assert_str_eq(client_says(&c, CALL("2", "unseen", "," META)), "");
+	ck_assert_str_eq(client_text(&c.events), "call 1 unseen {}\n");
+	ck_assert_str_eq(client_says(&c, CALL("3", "unseen2", "," META)), ERR("3", "-32602", "Unknown tool: unseen2"));
+	client_close(&c);
+}
+END_TEST
+
 START_TEST(test_not_messages)
 {
 	static const struct pair p[] = {
@@ -351,5 +365,5 @@ START_TEST(test_no_memory)
 }
 END_TEST
 
-SUITE_MAIN("mcp", test_legacy, test_modern, test_not_messages, test_fractions, test_pieces, test_long_lines,
-           test_nobody_reads, test_no_memory)
+SUITE_MAIN("mcp", test_legacy, test_modern, test_hidden, test_not_messages, test_fractions, test_pieces,
+           test_long_lines, test_nobody_reads, test_no_memory)

@@ -8,10 +8,12 @@
 
 const char client_belt[] =
         "{\"instructions\":\"Be kind.\",\"tools\":["
+        "{\"name\":\"unseen\",\"description\":\"Is there\",\"inputSchema\":{\"type\":\"object\"},\"hidden\":true},"
         "{\"name\":\"echo\",\"description\":\"Says it\",\"inputSchema\":{\"type\":\"object\",\"required\":[\"text\"],"
         "\"properties\":{\"text\":{\"type\":\"string\"},\"n\":{\"type\":\"integer\",\"maximum\":9}},"
         "\"additionalProperties\":false}},"
-        "{\"name\":\"ask\",\"description\":\"Asks\",\"inputSchema\":{\"type\":\"object\"},\"requires\":[\"sampling\"]}]"
+        "{\"name\":\"ask\",\"description\":\"Asks\",\"inputSchema\":{\"type\":\"object\"},\"requires\":[\"sampling\"],"
+        "\"hidden\":false}]"
         "}";
 
 static int on_send(void *arg, const void *line, size_t len)

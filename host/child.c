@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes of this same program.  Each is in a session of its own and outlives the daemon: what one began, it ends. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "serve.h"
+#include "child.h"
 
-#define SAID_MAX (256u << 10)
+#define SAID_MAX (4u << 20)
 #define ENV_MAX  8 /* of what is added */
 
 extern char **environ;
@@ -59,7 +58,7 @@ static int attributes(posix_spawnattr_t *attr)
 	       posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
 }
 
-static int spawn(pid_t *pid, const char *const *argv, char **env, int in, int out, int hand)
+static int spawn(pid_t *pid, const char *program, const char *const *argv, char **env, int in, int out, int hand)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
@@ -72,38 +71,22 @@ static int spawn(pid_t *pid, const char *const *argv, char **env, int in, int ou
 		rc = posix_spawn_file_actions_adddup2(&files, in, 0) ||
 		     posix_spawn_file_actions_adddup2(&files, out, 1) ||
 		     (hand >= 0 && posix_spawn_file_actions_adddup2(&files, hand, 3)) || attributes(&attr);
-		/* The file this is, also after it was replaced by a newer one. */
-		rc = rc ? ENOMEM
-		        : posix_spawn(pid, "/proc/self/exe", &files, &attr, (char *const *)(uintptr_t)argv, env);
+		rc = rc ? ENOMEM : posix_spawn(pid, program, &files, &attr, (char *const *)(uintptr_t)argv, env);
 		posix_spawnattr_destroy(&attr);
 	}
 	posix_spawn_file_actions_destroy(&files);
 	return rc;
 }
 
-/* A daemon with a thousand runs has many files open; what it starts is as the operator's other programs are. */
-static void limit_files(const struct serve *s, bool child)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return;
-	limit.rlim_cur = child ? s->fd_limit : limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-bool serve_spawn(struct serve *s, struct serve_child *child, const char *const *argv, const char *const *env,
-                 const char *input, int hand)
+int child_spawn(struct child *child, const char *program, const char *const *argv, const char *const *env,
+                const char *input, int hand)
 {
 	int in = input_file(input), out[2] = { -1, -1 }, rc = ENOMEM;
 	char **whole = environment(env);
 
-	*child = (struct serve_child){ .pidfd = -1, .out = -1 };
-	if (in >= 0 && whole && pipe2(out, O_CLOEXEC | O_NONBLOCK) == 0 && fcntl(out[1], F_SETFL, 0) == 0) {
-		limit_files(s, true);
-		rc = spawn(&child->pid, argv, whole, in, out[1], hand);
-		limit_files(s, false);
-	}
+	*child = (struct child){ .pidfd = -1, .out = -1 };
+	if (in >= 0 && whole && pipe2(out, O_CLOEXEC | O_NONBLOCK) == 0 && fcntl(out[1], F_SETFL, 0) == 0)
+		rc = spawn(&child->pid, program, argv, whole, in, out[1], hand);
 	child->pid = rc ? 0 : child->pid;
 	child->pidfd = rc ? -1 : pidfd_open(child->pid, 0);
 	child->out = rc ? -1 : out[0];
@@ -114,14 +97,10 @@ bool serve_spawn(struct serve *s, struct serve_child *child, const char *const *
 	if (in >= 0)
 		close(in);
 	free(whole);
-	if (rc) {
-		out_printf(&s->h->err, "open-conduit: a process can't be started: %s\n", strerror(rc));
-		out_flush(&s->h->err);
-	}
-	return !rc;
+	return rc;
 }
 
-static void hear(struct serve_child *child)
+static void hear(struct child *child)
 {
 	char piece[8192];
 	ssize_t n;
@@ -139,7 +118,7 @@ static void hear(struct serve_child *child)
 	child->out = -1;
 }
 
-bool serve_child_turn(struct serve_child *child)
+bool child_turn(struct child *child)
 {
 	siginfo_t info = { 0 };
 
@@ -153,12 +132,12 @@ bool serve_child_turn(struct serve_child *child)
 	return true;
 }
 
-void serve_child_forget(struct serve_child *child)
+void child_forget(struct child *child)
 {
 	if (child->pidfd >= 0)
 		close(child->pidfd);
 	if (child->out >= 0)
 		close(child->out);
 	text_free(&child->said);
-	*child = (struct serve_child){ .pidfd = -1, .out = -1 };
+	*child = (struct child){ .pidfd = -1, .out = -1 };
 }
