@@ -482,6 +482,39 @@ static void show_calls(struct host *h, const json_t *run)
 	}
 }
 
+/* Made for it, and what became of each. */
+static void show_token(struct out *o, const json_t *one)
+{
+	const char *state = host_string(one, "state"), *detail = host_string(one, "detail");
+	const char *repository = host_string(json_object_get(one, "about"), "repository");
+	char created[32], expires[32], ended[32];
+	bool over = json_is_string(json_object_get(one, "ended"));
+
+	host_time(json_object_get(one, "created"), created, sizeof(created));
+	host_time(json_object_get(one, "expires"), expires, sizeof(expires));
+	host_time(json_object_get(one, "ended"), ended, sizeof(ended));
+	out_printf(o, "  %s\n", repository ? repository : host_string(one, "id"));
+	field(o, "asked for", created);
+	if (over)
+		out_printf(o, "  %-*s %s%s%s\n", LABEL - 1, state && !strcmp(state, "never") ? "not made" : state,
+		           ended, detail ? ": " : "", detail ? detail : "");
+	else
+		out_printf(o, "  %-*s no%s%s: it expires at %s%s\n", LABEL - 1, "revoked", detail ? ", " : "",
+		           detail ? detail : "", expires,
+		           state && !strcmp(state, "asked") ? " at the latest, if it was made at all" : "");
+}
+
+static void show_tokens(struct host *h, const json_t *run)
+{
+	const json_t *tokens = json_object_get(run, "tokens"), *one;
+	size_t i;
+
+	if (!json_array_size(tokens))
+		return;
+	head(&h->out, "tokens made for it");
+	json_array_foreach(tokens, i, one) show_token(&h->out, one);
+}
+
 static void show_notes(struct host *h, const json_t *run)
 {
 	const json_t *notes = json_object_get(run, "notes"), *one;
@@ -498,6 +531,7 @@ void runs_show(struct host *h, const json_t *run)
 	show_outcome(h, run);
 	show_agent(h, run);
 	show_calls(h, run);
+	show_tokens(h, run);
 	show_hosts(h, run);
 	show_save(h, run);
 	show_confinement(h, run);

@@ -11,6 +11,7 @@
 #include <openconduit/queue.h>
 #include <openconduit/run.h>
 #include <openconduit/store.h>
+#include <openconduit/token.h>
 #include <openconduit/toolcall.h>
 #include <openconduit/workspace.h>
 

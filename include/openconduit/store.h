@@ -20,7 +20,7 @@ OC_API void oc_store_free(oc_store *store); /**< NULL allowed. */
  * @param limit 0: 100.
  * @param json *new* text (free()): [{"id","kind","state","reason","created","command"…}, …] */
 OC_API OC_WARN_UNUSED int oc_store_runs(oc_store *store, uint32_t limit, char **json, oc_error **err);
-/** One run whole: state, policy as written, plan, digest, attempts, calls, probes, events, exit;
+/** One run whole: state, policy as written, plan, digest, attempts, calls, tokens (as oc_token_list()), probes, events, exit;
  * and what it asked its gateway for: "network": {"hosts":
  * [{"host","port","allowed","denied","failed","up","down","why"}…],"lost"}, counts and bytes; null where its provider
  * doesn't report it.

@@ -18,6 +18,9 @@ static const char AWAY[] = "host_away: no host of this run is there to answer; n
 static const char UNKNOWN[] =
         "outcome_unknown: the host went away while it answered this call, so it is unknown whether it was "
         "done. It is not repeated: look before you call again.";
+static const char GONE[] =
+        "token_gone: the guard of this run does not have the token of this answer any more: it has expired, or was "
+        "revoked. Ask for another one.";
 
 static struct oc_guard_client *find_client(struct oc_guard_belt *b, uint32_t id)
 {
@@ -296,6 +299,56 @@ const char *oc_belt_frame(struct oc_guard *g, const struct oc_frame *frame)
 	return wrong;
 }
 
+/* As the result's structure, and as its text, which is the same as JSON.  New; NULL: no memory. */
+static json_t *with_password(const json_t *result, const char *value)
+{
+	json_t *out = json_deep_copy(result), *structure = json_object_get(out, "structuredContent");
+	json_t *first = json_array_get(json_object_get(out, "content"), 0);
+	oc_cleanup(oc_freep) char *text = NULL;
+	bool ok = oc_json_set_string(structure, "password", value) && (text = json_dumps(structure, JSON_COMPACT)) &&
+	          oc_json_set_string(first, "text", text);
+
+	if (text)
+		explicit_bzero(text, strlen(text));
+	if (!ok)
+		json_decref(out);
+	return ok ? out : NULL;
+}
+
+static void wipe(json_t *result)
+{
+	const json_t *texts[] = { json_object_get(json_object_get(result, "structuredContent"), "password"),
+		                  json_object_get(json_array_get(json_object_get(result, "content"), 0), "text") };
+
+	for (size_t i = 0; i < OC_COUNT(texts); i++)
+		explicit_bzero((char *)(uintptr_t)json_string_value(texts[i]), json_string_length(texts[i]));
+	json_decref(result);
+}
+
+static int answer_token(struct oc_guard *g, struct oc_belt_call *call, const json_t *result, const char *id,
+                        oc_error **err)
+{
+	const char *value = oc_tokens_find(g, id);
+	json_t *whole;
+
+	if (!json_is_object(json_object_get(result, "structuredContent")) ||
+	    !json_is_object(json_array_get(json_object_get(result, "content"), 0)))
+		return oc_fail(err, OC_EINVAL, 0, "An answer with a token has a structure to put it in");
+	if (!call)
+		return 0;
+	if (!value) {
+		conclude(g, call, NULL, GONE);
+		return 0;
+	}
+	whole = with_password(result, value);
+	if (!whole)
+		return oc_nomem(err);
+	g->session.out_secret = true;
+	conclude(g, call, whole, NULL);
+	wipe(whole);
+	return 0;
+}
+
 static int call_of(struct oc_guard *g, int64_t number, struct oc_belt_call **out, oc_error **err)
 {
 	if (number < 1 || (uint64_t)number > g->belt.numbers)
@@ -307,19 +360,22 @@ static int call_of(struct oc_guard *g, int64_t number, struct oc_belt_call **out
 int oc_belt_answer(struct oc_guard *g, const json_t *params, oc_error **err)
 {
 	json_t *result = NULL;
-	const char *error = NULL;
+	const char *error = NULL, *token = NULL;
 	int64_t number = 0;
 	struct oc_belt_call *call = NULL;
 	const struct oc_json_key keys[] = { { "call", OC_JSON_INT, true, &number },
 		                            { "result", OC_JSON_OBJECT, false, &result },
-		                            { "error", OC_JSON_STRING, false, &error } };
+		                            { "error", OC_JSON_STRING, false, &error },
+		                            { "token", OC_JSON_STRING, false, &token } };
 	int rc = oc_json_unpack(params, "", NULL, keys, OC_COUNT(keys), err);
 
-	if (rc >= 0 && !result == !error)
-		rc = oc_fail(err, OC_EINVAL, 0, "An answer is a result or an error");
+	if (rc >= 0 && (!result == !error || (token && error)))
+		rc = oc_fail(err, OC_EINVAL, 0, "An answer is a result, with a token or without, or an error");
 	if (rc >= 0)
 		rc = call_of(g, number, &call, err);
-	if (rc >= 0 && call)
+	if (rc >= 0 && token)
+		rc = answer_token(g, call, result, token, err);
+	else if (rc >= 0 && call)
 		conclude(g, call, result, error);
 	return rc;
 }

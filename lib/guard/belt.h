@@ -52,7 +52,8 @@ void oc_belt_end(struct oc_guard *g);
 const char *oc_belt_frame(struct oc_guard *g, const struct oc_frame *frame);
 /* A host came (it is told all that waits), or went. */
 void oc_belt_hosted(struct oc_guard *g, bool hosted);
-/* From the host: {"call","result":{…}} or {"call","error":"text"}; {"call","progress","total"?,"message"?}.  A call that isn't
+/* From the host: {"call","result":{…},"token"?} or {"call","error":"text"}, where a token of the guard's goes in as the member
+ * "password" of what the result is the structure of; {"call","progress","total"?,"message"?}.  A call that isn't
  * there any more is no error: its client went, or another host answered. */
 int oc_belt_answer(struct oc_guard *g, const json_t *params, oc_error **err);
 int oc_belt_progress(struct oc_guard *g, const json_t *params, oc_error **err);

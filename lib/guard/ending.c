@@ -23,9 +23,28 @@
 #define LINGER_MS     2000
 #define TEARDOWN_MS   30000 /* of what the launch command made elsewhere */
 
+/* What was made for the run and isn't ended is waited for, whoever is there or not. */
 static void leave(struct oc_guard *g)
 {
-	g->over = true;
+	g->over = !oc_tokens_held(g);
+}
+
+void oc_ending_forgot(struct oc_guard *g)
+{
+	if (g->state == OC_GUARD_EXITED && !g->phase && !oc_tokens_held(g))
+		oc_machine_phase(g, 0, leave);
+}
+
+/* The run is over, whether we stay or not: its Work is free, and of it nothing is held but what is asked for yet. */
+static void let_go(struct oc_guard *g)
+{
+	g->record_json = oc_record_exit_json(g);
+	if (g->record_json)
+		oc_redact_free(oc_steal(g->redact));
+	g->work.fd = oc_close(g->work.fd);
+	/* A host reads the record, which is on the disk. */
+	if (!oc_tokens_held(g))
+		(void)unlink(OC_GUARD_SOCKET);
 }
 
 static void write_record(struct oc_guard *g)
@@ -77,6 +96,7 @@ static void finish(struct oc_guard *g)
 	oc_journal_settle(&g->journal);
 	oc_ending_clear(g);
 	write_record(g);
+	let_go(g);
 	oc_machine_enter(g, OC_GUARD_EXITED);
 	oc_server_output(&g->server);
 	/* A host that has heard it hangs up, which ends the wait. */

@@ -18,6 +18,7 @@
 #include "guard/server.h"
 #include "guard/session.h"
 #include "guard/streams.h"
+#include "guard/tokens.h"
 #include "guard/values.h"
 #include "guard/work.h"
 #include "loop/loop.h"
@@ -60,6 +61,7 @@ struct oc_guard {
 	int64_t started_ms, ended_ms; /* wall clock, for the record */
 	int64_t released_ns, attempts;
 	json_t *refusal;
+	json_t *record_json; /* the exit record, once nothing of it changes any more */
 
 	struct oc_plan_view plan; /* as first read, until the preflight has it */
 	struct oc_work_lock work;
@@ -76,6 +78,7 @@ struct oc_guard {
 	struct oc_session session;
 	struct oc_guard_belt belt;
 	struct oc_streams streams;
+	struct oc_tokens tokens;
 	struct oc_guard_outcome outcome;
 	struct oc_listeners listeners;
 	struct oc_values *values; /* of the release, until the guest has them */
@@ -108,6 +111,7 @@ void oc_machine_enter(struct oc_guard *g, enum oc_guard_state state);
 void oc_ending_begin(struct oc_guard *g, bool drain);
 void oc_ending_output_closed(struct oc_guard *g);
 void oc_ending_reaped(struct oc_guard *g); /* a child died: perhaps it was the last */
+void oc_ending_forgot(struct oc_guard *g); /* a token is held no longer: perhaps it was what we stayed for */
 /* The run's private directories go, once, unless something is left in an engine: they say what.  May wait for long. */
 void oc_ending_clear(struct oc_guard *g);
 

@@ -67,8 +67,8 @@ int oc_found_clean(struct oc_found *f)
 		return rc;
 	rc = remove_live(f);
 	oc_fault("recover:cleaned");
-	/* We hold the lock: nobody listens there. */
-	if (rc == 0 && unlinkat(f->dir, OC_GUARD_SOCKET, 0) < 0 && errno != ENOENT) {
+	/* We hold the lock, so nobody listens there; or its guard does, and takes it along when it leaves. */
+	if (rc == 0 && !f->held && unlinkat(f->dir, OC_GUARD_SOCKET, 0) < 0 && errno != ENOENT) {
 		oc_found_unknown(f, "the socket of its guard can't be removed", errno, "ls -ld");
 		rc = -1;
 	}

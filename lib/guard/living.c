@@ -97,7 +97,7 @@ const char *oc_found_living(struct oc_found *f)
 	if (f->alive == OC_ALIVE_YES && of_another(f))
 		f->alive = OC_ALIVE_NO;
 	if (f->alive == OC_ALIVE_YES)
-		return adoptable(f);
+		return f->ended && f->proved ? oc_found_finished(f) : adoptable(f);
 	if (!f->informed) {
 		/* It has begun and not said who it is: nothing is written, it will in a moment. */
 		snprintf(f->detail, sizeof(f->detail), "a guard is starting");

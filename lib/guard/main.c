@@ -162,12 +162,14 @@ static void take_down(struct oc_guard *g)
 {
 	oc_server_close(g);
 	oc_streams_close(g);
+	oc_tokens_free(g);
 	oc_redact_free(oc_steal(g->redact));
 	oc_belt_end(g);
 	oc_session_close(&g->session);
 	oc_journal_close(&g->journal);
 	/* Held and given up: nothing ran, and nothing stays. */
 	oc_ending_clear(g);
+	json_decref(g->record_json);
 }
 
 static int guard_main(const char *path)

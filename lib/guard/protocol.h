@@ -21,7 +21,10 @@
 /* Versions of what is spoken over the socket: guard.json has those of its guard, "protocol":[first,last]; a guard that says nothing
  * speaks the first.  Host and guard speak the last that both know. */
 #define OC_GUARD_PROTOCOL_FIRST 1
-#define OC_GUARD_PROTOCOL_LAST  1
+#define OC_GUARD_PROTOCOL_LAST  2
+#define OC_GUARD_PROTOCOL_TOKENS                                                                                       \
+	2 /* the first in which a guard holds tokens; nothing of the first version means anything else in it */
+#define OC_TOKEN_LIVES_MAX (366LL * 24 * 3600 * 1000)
 
 /* Read records at *position from runs/<id>/journal (a directory descriptor of runs/<id>).  Calls fn for each;
  * stream 0 means `len` bytes are gone.  At most `budget` payload bytes.  1: there may be more; 0: at the end
@@ -32,6 +35,9 @@ int oc_journal_read(int run_dir, uint64_t *position, size_t budget, oc_journal_f
 /* guard.json / started of a run, judged: is that very process alive (pid, start time, boot)? */
 enum oc_alive { OC_ALIVE_NO, OC_ALIVE_YES, OC_ALIVE_UNKNOWN };
 enum oc_alive oc_guard_alive(int run_dir, const char *file, pid_t *pid, oc_error **err);
+/* Of token.h: what may be one's id, and its value. */
+bool oc_token_id_valid(const char *id);
+bool oc_token_value_valid(const char *value, size_t len);
 /* Has it a version of the protocol in common with this build?  pin_mismatch, with both and what to do. */
 int oc_guard_speaks(int run_dir, const char *run, oc_error **err);
 /* End what a dead guard left on this host: processes of its recorded group and session that started after it

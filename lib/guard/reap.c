@@ -26,7 +26,10 @@ static void on_signal(int fd, unsigned events, void *userdata)
 		term |= info.ssi_signo == SIGTERM;
 	oc_reap(g);
 	oc_ending_reaped(g);
-	if (term)
+	/* A run that is over has nothing to stop, and a machine that goes down has no time for its tokens. */
+	if (term && g->state == OC_GUARD_EXITED)
+		g->over = true;
+	else if (term)
 		oc_machine_stop(g, "signal", -1);
 }
 

@@ -221,6 +221,8 @@ json_t *oc_record_exit_json(const struct oc_guard *g)
 {
 	const struct oc_guard_outcome *o = &g->outcome;
 
+	if (g->record_json)
+		return json_incref(g->record_json);
 	return json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:O?, s:o, s:o, s:I, s:I, s:o, s:o, s:i, s:I, s:O*}",
 	                 "version", 1, "run", g->run, "digest", g->digest, "state", o->state, "status", o->status,
 	                 "signal", o->signal, "error", o->error, "started", time_json(g->started_ms), "ended",

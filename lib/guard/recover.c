@@ -188,7 +188,7 @@ static const char *launchable(struct oc_found *f)
 	return "launchable";
 }
 
-static const char *finished(struct oc_found *f)
+const char *oc_found_finished(struct oc_found *f)
 {
 	oc_error *error = NULL;
 
@@ -262,7 +262,7 @@ static const char *judge(struct oc_found *f)
 	if (f->other_digest)
 		return oc_found_mismatch(f, "the records in its directory are of another plan than the one pinned");
 	if (f->ended)
-		return finished(f);
+		return oc_found_finished(f);
 	if (f->proved && !f->started) {
 		oc_found_unknown(f, "it has a proof and no start", 0, "ls -la");
 		return oc_found_settle(f);

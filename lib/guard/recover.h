@@ -44,6 +44,9 @@ bool oc_found_differs(const oc_error *error);
 const char *oc_found_mismatch(struct oc_found *f, const char *what);
 const char *oc_found_settle(struct oc_found *f); /* as f->error and f->mismatch say */
 
+/* Its exit record is there: over, whether its guard stays for tokens (f->held) or not. */
+const char *oc_found_finished(struct oc_found *f);
+
 /* living.c: somebody holds its lock. */
 const char *oc_found_living(struct oc_found *f);
 

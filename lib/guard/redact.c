@@ -16,6 +16,8 @@
 
 #define SLICE     4096u
 #define LABEL_MAX 192
+#define FORMS     2u /* of a value: as it is, and as JSON has it */
+#define LATER     (OC_REDACT_LATER * FORMS)
 
 struct pattern {
 	unsigned char *text;
@@ -24,8 +26,8 @@ struct pattern {
 	char label[LABEL_MAX];
 };
 struct oc_redact {
-	size_t n, longest;
-	struct pattern v[];
+	size_t n, longest;  /* longest: of all there ever were */
+	struct pattern v[]; /* the first LATER for what comes later: len 0 where nothing is */
 };
 
 struct span {
@@ -35,6 +37,7 @@ struct span {
 struct oc_redact_stream {
 	const struct oc_redact *r;
 	unsigned char *held;
+	size_t room; /* for so much is in it, and in spans */
 	size_t held_len;
 	size_t shown;       /* of what is held, from its beginning: out already */
 	struct span *spans; /* in order, apart from each other */
@@ -42,16 +45,23 @@ struct oc_redact_stream {
 	size_t state[]; /* of each pattern */
 };
 
+static void pattern_free(struct pattern *p)
+{
+	if (p->text)
+		explicit_bzero(p->text, p->len);
+	free(p->text);
+	free(p->fall);
+	p->text = NULL;
+	p->fall = NULL;
+	p->len = 0;
+}
+
 void oc_redact_free(struct oc_redact *r)
 {
 	size_t i;
 
-	for (i = 0; r && i < r->n; i++) {
-		if (r->v[i].text)
-			explicit_bzero(r->v[i].text, r->v[i].len);
-		free(r->v[i].text);
-		free(r->v[i].fall);
-	}
+	for (i = 0; r && i < r->n; i++)
+		pattern_free(&r->v[i]);
 	free(r);
 }
 
@@ -79,24 +89,18 @@ static bool known(const struct oc_redact *r, const unsigned char *text, size_t l
 	return false;
 }
 
-static int add(struct oc_redact *r, const char *name, int name_len, const unsigned char *text, size_t len)
+static int pattern_new(struct pattern *p, const char *name, int name_len, const unsigned char *text, size_t len)
 {
-	struct pattern *p = &r->v[r->n];
-
-	if (len < OC_REDACT_MIN || known(r, text, len))
-		return 0;
-	p->len = len;
 	p->text = malloc(len);
 	p->fall = calloc(len, sizeof(*p->fall));
-	r->n++; /* freed with the rest, also half made */
 	if (!p->text || !p->fall) {
-		p->len = p->text ? len : 0;
+		pattern_free(p);
 		return OC_ENOMEM;
 	}
+	p->len = len;
 	memcpy(p->text, text, len);
 	snprintf(p->label, sizeof(p->label), "[secret %.*s]", name_len > 160 ? 160 : name_len, name);
 	prepare(p);
-	r->longest = OC_MAX(r->longest, len);
 	return 0;
 }
 
@@ -121,25 +125,49 @@ static size_t in_json(const unsigned char *text, size_t len, unsigned char *out)
 	return n;
 }
 
+/* Both forms, each where it is worth looking for. */
+static int forms(struct pattern out[FORMS], const char *name, int name_len, const unsigned char *text, size_t len)
+{
+	unsigned char *json = malloc(len * 6 + 1);
+	size_t n;
+	int rc = json ? 0 : OC_ENOMEM;
+
+	if (rc == 0 && len >= OC_REDACT_MIN)
+		rc = pattern_new(&out[0], name, name_len, text, len);
+	if (rc < 0) {
+		free(json);
+		return rc;
+	}
+	n = in_json(text, len, json);
+	if (n >= OC_REDACT_MIN && (n != len || memcmp(json, text, n) != 0))
+		rc = pattern_new(&out[1], name, name_len, json, n);
+	explicit_bzero(json, n);
+	free(json);
+	if (rc < 0)
+		pattern_free(&out[0]);
+	return rc;
+}
+
 static int add_value(struct oc_redact *r, const struct oc_value *v)
 {
 	const char *equals = memchr(v->entry, '=', v->len);
 	const unsigned char *text = (const unsigned char *)equals + 1;
-	size_t len = v->len - (size_t)(equals + 1 - v->entry), n;
-	unsigned char *json;
+	size_t len = v->len - (size_t)(equals + 1 - v->entry);
+	struct pattern made[FORMS] = { { .text = NULL } };
 	int rc;
 
 	/* Shells drop the newlines at its end. */
 	while (len && (text[len - 1] == '\n' || text[len - 1] == '\r'))
 		len--;
-	rc = add(r, v->entry, (int)(equals - v->entry), text, len);
-	json = rc < 0 ? NULL : malloc(len * 6 + 1);
-	if (!json)
-		return OC_ENOMEM;
-	n = in_json(text, len, json);
-	rc = add(r, v->entry, (int)(equals - v->entry), json, n);
-	explicit_bzero(json, n);
-	free(json);
+	rc = forms(made, v->entry, (int)(equals - v->entry), text, len);
+	for (size_t i = 0; i < FORMS; i++) {
+		if (!made[i].len || known(r, made[i].text, made[i].len)) {
+			pattern_free(&made[i]);
+			continue;
+		}
+		r->v[r->n++] = made[i];
+		r->longest = OC_MAX(r->longest, made[i].len);
+	}
 	return rc;
 }
 
@@ -151,20 +179,48 @@ int oc_redact_new(const struct oc_values *values, struct oc_redact **out, oc_err
 
 	*out = NULL;
 	for (i = 0; values && i < values->n; i++)
-		n += values->v[i].secret ? 2 : 0;
-	if (!n)
+		n += values->v[i].secret ? FORMS : 0;
+	if (!n && values)
 		return 0;
-	r = calloc(1, sizeof(*r) + n * sizeof(r->v[0]));
+	r = calloc(1, sizeof(*r) + (LATER + n) * sizeof(r->v[0]));
 	if (!r)
 		return oc_nomem(err);
-	for (i = 0; rc == 0 && i < values->n; i++)
+	r->n = LATER;
+	for (i = 0; rc == 0 && values && i < values->n; i++)
 		if (values->v[i].secret)
 			rc = add_value(r, &values->v[i]);
-	if (rc < 0 || !r->n) {
+	if (rc < 0 || (values && r->n == LATER)) {
 		oc_redact_free(r);
 		return rc < 0 ? oc_nomem(err) : 0;
 	}
 	*out = r;
+	return 0;
+}
+
+/* Room for values of so many bytes; what is held stays. */
+static int fit(struct oc_redact_stream *s, size_t longest)
+{
+	/* Spans are apart, and none is shorter than a value. */
+	size_t spans = (longest + SLICE) / OC_REDACT_MIN + 2;
+	unsigned char *held;
+	struct span *more;
+
+	if (s->held && s->room >= longest)
+		return 0;
+	held = malloc(longest + 1);
+	more = held ? realloc(s->spans, spans * sizeof(*more)) : NULL;
+	if (!more) {
+		free(held);
+		return OC_ENOMEM;
+	}
+	s->spans = more;
+	if (s->held) {
+		memcpy(held, s->held, s->held_len);
+		explicit_bzero(s->held, s->room);
+	}
+	free(s->held);
+	s->held = held;
+	s->room = longest;
 	return 0;
 }
 
@@ -175,14 +231,38 @@ int oc_redact_stream_new(const struct oc_redact *r, struct oc_redact_stream **ou
 	if (!s)
 		return oc_nomem(err);
 	s->r = r;
-	s->held = malloc(r->longest);
-	/* Spans are apart, and none is shorter than a value. */
-	s->spans = calloc((r->longest + SLICE) / OC_REDACT_MIN + 2, sizeof(s->spans[0]));
-	if (!s->held || !s->spans) {
+	if (fit(s, r->longest) < 0) {
 		oc_redact_stream_free(s);
 		return oc_nomem(err);
 	}
 	*out = s;
+	return 0;
+}
+
+int oc_redact_later(struct oc_redact *r, size_t slot, const char *name, const char *text, size_t len,
+                    struct oc_redact_stream *const *streams, size_t n, oc_error **err)
+{
+	struct pattern made[FORMS] = { { .text = NULL } };
+	size_t i, j, longest = r->longest, at = slot * FORMS;
+	int rc = forms(made, name, (int)strlen(name), (const unsigned char *)text, len);
+
+	for (i = 0; i < FORMS; i++)
+		longest = OC_MAX(longest, made[i].len);
+	for (i = 0; rc == 0 && i < n; i++)
+		rc = streams[i] ? fit(streams[i], longest) : 0;
+	if (rc < 0) {
+		pattern_free(&made[0]);
+		pattern_free(&made[1]);
+		return oc_nomem(err);
+	}
+	for (i = 0; i < FORMS; i++) {
+		pattern_free(&r->v[at + i]);
+		r->v[at + i] = made[i];
+		for (j = 0; j < n; j++)
+			if (streams[j])
+				streams[j]->state[at + i] = 0;
+	}
+	r->longest = longest;
 	return 0;
 }
 
@@ -191,7 +271,7 @@ void oc_redact_stream_free(struct oc_redact_stream *s)
 	if (!s)
 		return;
 	if (s->held)
-		explicit_bzero(s->held, s->r->longest);
+		explicit_bzero(s->held, s->room);
 	free(s->held);
 	free(s->spans);
 	free(s);
@@ -321,7 +401,8 @@ void oc_redact_feed(struct oc_redact_stream *s, const void *data, size_t len, oc
 		size_t n = OC_MIN(len - at, (size_t)SLICE), longest = 0;
 
 		for (i = 0; i < s->r->n; i++) {
-			s->state[i] = scan(s, &s->r->v[i], s->state[i], e.data + at, n, s->held_len + at);
+			if (s->r->v[i].len)
+				s->state[i] = scan(s, &s->r->v[i], s->state[i], e.data + at, n, s->held_len + at);
 			longest = OC_MAX(longest, s->state[i]);
 		}
 		limit = s->held_len + at + n - longest;

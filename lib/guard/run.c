@@ -152,6 +152,15 @@ static int adopt(oc_run *run, oc_error **err)
 	return rc < 0 ? rc : oc_run_connect(run, err);
 }
 
+/* A guard that stays for the tokens of an attempt that is over is none to adopt, where a further attempt is asked for. */
+static bool only_stays(const oc_run *run)
+{
+	enum oc_launch_state state = OC_LAUNCH_UNKNOWN;
+
+	return !run->ending && faccessat(run->dir, OC_GUARD_EXIT, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       oc_store_launch_state(run->store, run->id, &state, NULL) == 0 && state == OC_LAUNCH_AGAIN;
+}
+
 static int nothing_to_end(const oc_run *run, oc_error **err)
 {
 	return oc_error_makef(err, OC_ENOTFOUND, 0, NULL, run->id, NULL, "no guard of run %s is alive", run->id);
@@ -167,7 +176,7 @@ int oc_run_begin(oc_run *run, oc_error **err)
 		return rc;
 	switch (oc_guard_alive(run->dir, OC_GUARD_INFO, &pid, NULL)) {
 	case OC_ALIVE_YES:
-		return adopt(run, err);
+		return only_stays(run) ? launch_or_refuse(run, err) : adopt(run, err);
 	case OC_ALIVE_NO:
 		return run->ending ? nothing_to_end(run, err) : launch_or_refuse(run, err);
 	default:

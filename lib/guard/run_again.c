@@ -26,7 +26,10 @@ static int take_lock(const oc_run *run, oc_error **err)
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
 		return fd;
 	if (fd >= 0 && errno == EWOULDBLOCK)
-		rc = oc_fail(err, OC_EEXISTS, 0, "run %s is in the hands of another process", run->id);
+		rc = oc_fail(err, OC_EEXISTS, 0,
+		             "run %s is in the hands of another process, or its guard holds tokens of its last attempt "
+		             "that are to be revoked first",
+		             run->id);
 	else
 		rc = oc_fail(err, OC_EIO, errno, "the lock of run %s can't be taken", run->id);
 	oc_close(fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Toolbelt calls as the host sees them.  What a call is known by is the run, its attempt and the guard's number; a call may
  * outlive the run's object here, then its answer is only recorded. */
-#include <openconduit/toolcall.h>
+#include <openconduit/token.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,41 +65,29 @@ static void heard(const json_t *result OC_UNUSED, const oc_error *err OC_UNUSED,
 {
 }
 
-static int tell_guard(oc_run *run, int64_t number, const char *member, json_t *value_taken, oc_error **err)
-{
-	json_t *params = json_object();
-
-	if (!oc_json_set(params, member, value_taken) || !oc_json_set(params, "call", json_integer(number))) {
-		json_decref(params);
-		return oc_nomem(err);
-	}
-	if (!run->conn) {
-		json_decref(params);
-		return 0;
-	}
-	return oc_conn_call(run->conn, "answer", params, ANSWER_MS, heard, run, err);
-}
-
-/* The recorded text is what goes to the guard: {"result":…} or {"error":"…"}. */
+/* The recorded text is what goes to the guard: {"result":…}, with "token" where the guard is to put one in, or {"error":"…"}. */
 static int send_answer(oc_run *run, int64_t number, const char *answer, oc_error **err)
 {
 	oc_cleanup(oc_json_decrefp) json_t *json = json_loads(answer, 0, NULL);
-	json_t *result = json_object_get(json, "result"), *error = json_object_get(json, "error");
 
-	if (!result && !error)
+	if (!json_object_get(json, "result") && !json_object_get(json, "error"))
 		return oc_fail(err, OC_EIO, 0, "the recorded answer of a call is damaged");
-	return tell_guard(run, number, result ? "result" : "error", json_incref(result ? result : error), err);
+	if (!oc_json_set(json, "call", json_integer(number)))
+		return oc_nomem(err);
+	return run->conn ? oc_conn_call(run->conn, "answer", oc_steal(json), ANSWER_MS, heard, run, err) : 0;
 }
 
 /* Recorded first: what the agent was told must be what is told again. */
-static int conclude(oc_toolcall *call, const char *outcome, const char *member, json_t *value_taken, oc_error **err)
+static int conclude(oc_toolcall *call, const char *outcome, const char *member, json_t *value_taken, const char *token,
+                    oc_error **err)
 {
 	const struct oc_call_key key = { call->run_id, call->attempt, call->number };
 	oc_cleanup(oc_json_decrefp) json_t *whole = json_object();
 	oc_cleanup(oc_freep) char *text = NULL;
 	int rc = 0;
 
-	if (!oc_json_set(whole, member, value_taken) || !(text = json_dumps(whole, JSON_COMPACT)))
+	if (!oc_json_set(whole, member, value_taken) || (token && !oc_json_set_string(whole, "token", token)) ||
+	    !(text = json_dumps(whole, JSON_COMPACT)))
 		rc = oc_nomem(err);
 	oc_fault("call:answer");
 	if (rc == 0)
@@ -119,7 +107,20 @@ static json_t *tool_result(json_t *object, const char *text)
 	return json_pack("{s:[{s:s, s:s}], s:O}", "content", "type", "text", "text", text, "structuredContent", object);
 }
 
-int oc_toolcall_reply(oc_toolcall *call, const char *json, oc_error **err)
+/* Room for its password is where the guard puts it, and nobody else. */
+static int check_answer(const json_t *object, const char *token, oc_error **err)
+{
+	if (!json_is_object(object))
+		return oc_fail(err, OC_EINVAL, 0, "the answer of a call must be a JSON object");
+	if (token && (!oc_token_id_valid(token) || json_is_array(json_object_get(object, "content")) ||
+	              json_object_get(object, "password")))
+		return oc_fail(
+		        err, OC_EINVAL, 0,
+		        "an answer with a token names one, and is an object without \"content\" and \"password\"");
+	return 0;
+}
+
+static int reply(oc_toolcall *call, const char *json, const char *token, oc_error **err)
 {
 	oc_cleanup(oc_json_decrefp) json_t *object = NULL;
 	size_t len = json ? strnlen(json, ANSWER_MAX + 1) : 0;
@@ -130,16 +131,25 @@ int oc_toolcall_reply(oc_toolcall *call, const char *json, oc_error **err)
 	if (len > ANSWER_MAX)
 		return oc_toolcall_fail(call, "answer_too_long", "the answer is longer than 1 MiB", NULL, err);
 	rc = oc_json_parse(json ? json : "", len, ANSWER_MAX, "answer", &object, err);
-	if (rc == 0 && !json_is_object(object))
-		rc = oc_fail(err, OC_EINVAL, 0, "the answer of a call must be a JSON object");
+	if (rc == 0)
+		rc = check_answer(object, token, err);
 	if (rc < 0) {
 		/* The agent must not wait for what never comes. */
-		int told = oc_toolcall_fail(call, "no_answer", "the host answered with what is no JSON object", NULL,
-		                            NULL);
+		int told = oc_toolcall_fail(call, "no_answer", "the host answered with what is no answer", NULL, NULL);
 
 		return OC_MIN(rc, told);
 	}
-	return conclude(call, "done", "result", tool_result(object, json), err);
+	return conclude(call, "done", "result", tool_result(object, json), token, err);
+}
+
+int oc_toolcall_reply(oc_toolcall *call, const char *json, oc_error **err)
+{
+	return reply(call, json, NULL, err);
+}
+
+int oc_toolcall_reply_token(oc_toolcall *call, const char *json, const char *id, oc_error **err)
+{
+	return reply(call, json, id ? id : "", err);
 }
 
 int oc_toolcall_fail(oc_toolcall *call, const char *reason, const char *message, const char *fix, oc_error **err)
@@ -154,7 +164,7 @@ int oc_toolcall_fail(oc_toolcall *call, const char *reason, const char *message,
 		call_free(call);
 		return oc_nomem(err);
 	}
-	return conclude(call, "failed", "error", json_string(text.data), err);
+	return conclude(call, "failed", "error", json_string(text.data), NULL, err);
 }
 
 int oc_toolcall_progress(oc_toolcall *call, int64_t progress, int64_t total, const char *message, oc_error **err)
@@ -217,7 +227,7 @@ static int take(oc_run *run, oc_toolcall *call, oc_error **err)
 		return rc;
 	}
 	if (rc == 0 && found == OC_CALL_UNKNOWN)
-		return conclude(call, "unknown", "error", json_string(UNKNOWN_TEXT), err);
+		return conclude(call, "unknown", "error", json_string(UNKNOWN_TEXT), NULL, err);
 	if (rc == 0)
 		rc = send_answer(run, call->number, answer, err);
 	call_free(call);

@@ -9,6 +9,7 @@
 #include "base/fault.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "guard/ask.h"
 #include "guard/run.h"
 
 /* What the guard's record says it could not remove in an engine. */
@@ -72,8 +73,9 @@ int oc_run_finish(oc_run *run, oc_error **err)
 	if (rc < 0)
 		return rc;
 	/* A guard removes it when it leaves; one that was killed after its record can't. */
-	if (unlinkat(run->dir, OC_GUARD_SOCKET, 0) < 0 && errno != ENOENT)
-		return oc_fail(err, OC_EIO, errno, "the socket of run %s can't be removed", run->id);
+	rc = oc_guard_drop_socket(run->dir, err);
+	if (rc < 0)
+		return rc;
 	oc_fault("host:cleaned");
 	rc = oc_store_finish(run->store, run->id, err);
 	oc_fault("host:finished");

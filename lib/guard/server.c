@@ -242,11 +242,29 @@ static int do_resize(struct oc_client *c, const json_t *params, oc_error **err)
 	return 0;
 }
 
-/* 0: answer {}; 1: it was answered, or will be; negative: the error. */
+static int do_withdraw(struct oc_client *c, json_int_t id, const json_t *params, oc_error **err)
+{
+	json_t *result = NULL;
+	int rc = oc_tokens_withdraw(c->guard, params, &result, err);
+
+	if (rc < 0)
+		return rc;
+	(void)oc_conn_reply(c->conn, id, result);
+	return 1;
+}
+
+/* Those of tokens come over connections of their own, which name the plan and say no hello: they disturb no host.
+ * 0: answer {}; 1: it was answered, or will be; negative: the error. */
 static int perform(struct oc_client *c, json_int_t id, const char *method, const json_t *params, oc_error **err)
 {
 	if (strcmp(method, "hello") == 0)
 		return do_hello(c, id, params, err);
+	if (strcmp(method, "deposit") == 0)
+		return oc_tokens_deposit(c->guard, params, err);
+	if (strcmp(method, "withdraw") == 0)
+		return do_withdraw(c, id, params, err);
+	if (strcmp(method, "forget") == 0)
+		return oc_tokens_forget(c->guard, params, err);
 	if (c->guard->server.owner != c)
 		return oc_fail(err, OC_EPROTO, 0, "Say hello first");
 	if (strcmp(method, "release") == 0)

@@ -189,15 +189,36 @@ static int pipes(struct oc_streams *s, oc_error **err)
 	return 0;
 }
 
+/* Of each output that is open and has none yet. */
+static int redact_streams(struct oc_guard *g, oc_error **err)
+{
+	struct oc_streams *s = &g->streams;
+	int i, rc = 0;
+
+	for (i = 0; rc >= 0 && i < 2; i++)
+		if (s->out[i] >= 0 && !s->redact[i])
+			rc = oc_redact_stream_new(g->redact, &s->redact[i], err);
+	if (rc >= 0 && g->rows && !s->idle)
+		rc = oc_loop_add_timer(g->loop, -1, on_idle, g, &s->idle, err);
+	return rc;
+}
+
+int oc_streams_redact(struct oc_guard *g, size_t slot, const char *name, const char *value, size_t len, oc_error **err)
+{
+	struct oc_streams *s = &g->streams;
+	int rc = g->redact ? 0 : oc_redact_new(NULL, &g->redact, err);
+
+	rc = rc < 0 ? rc : redact_streams(g, err);
+	return rc < 0 ? rc : oc_redact_later(g->redact, slot, name, value, len, s->redact, OC_COUNT(s->redact), err);
+}
+
 int oc_streams_open(struct oc_guard *g, oc_error **err)
 {
 	struct oc_streams *s = &g->streams;
 	int i, rc = pipes(s, err);
 
-	for (i = 0; rc >= 0 && g->redact && i < 2; i++)
-		rc = oc_redact_stream_new(g->redact, &s->redact[i], err);
-	if (rc >= 0 && g->redact && g->rows)
-		rc = oc_loop_add_timer(g->loop, -1, on_idle, g, &s->idle, err);
+	if (rc >= 0 && g->redact)
+		rc = redact_streams(g, err);
 	for (i = 0; rc >= 0 && i < 2; i++)
 		rc = oc_loop_add_fd(g->loop, s->out[i], OC_READ, on_output, g, &s->out_source[i], err);
 	if (rc >= 0)

@@ -34,6 +34,8 @@ int oc_streams_input(struct oc_guard *g, struct oc_conn *conn, json_int_t id, ui
                      size_t len, oc_error **err);
 int oc_streams_input_end(struct oc_guard *g, uint64_t offset, oc_error **err);
 void oc_streams_forget(struct oc_streams *s, const struct oc_conn *conn); /* this connection is gone */
+/* One more value to take out of what is recorded, from now on; slot: below OC_REDACT_LATER, whose last value it takes the place of. */
+int oc_streams_redact(struct oc_guard *g, size_t slot, const char *name, const char *value, size_t len, oc_error **err);
 bool oc_streams_output_open(const struct oc_streams *s);
 void oc_streams_drain(struct oc_guard *g); /* read what is there now */
 void oc_streams_close_input(struct oc_guard *g);

@@ -63,7 +63,8 @@ static bool deep(const json_t *json, int depth)
 /* Those that a host's loop or an agent makes; the others are a few of each attempt. */
 static bool of_others(const char *type)
 {
-	return strncmp(type, "note", 4) == 0 || strcmp(type, "call") == 0 || strcmp(type, "answer") == 0;
+	return strncmp(type, "note", 4) == 0 || strcmp(type, "call") == 0 || strcmp(type, "answer") == 0 ||
+	       strcmp(type, "token") == 0;
 }
 
 struct place {

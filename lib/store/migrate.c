@@ -82,8 +82,16 @@ static const char *const version_7[] = {
 	"key TEXT, request TEXT NOT NULL, state TEXT NOT NULL, error TEXT, created_ms INTEGER NOT NULL)",
 	NULL,
 };
+static const char *const version_8[] = {
+	"CREATE TABLE tokens (run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE, id TEXT NOT NULL, state TEXT "
+	"NOT NULL, about TEXT NOT NULL, created_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL, ended_ms INTEGER, "
+	"detail TEXT, PRIMARY KEY (run, id))",
+	/* among those of years, the few that somebody has to end */
+	"CREATE INDEX tokens_left ON tokens (run) WHERE ended_ms IS NULL",
+	NULL,
+};
 static const char *const *const versions[OC_STORE_SCHEMA] = { version_1, version_2, version_3, version_4,
-	                                                      version_5, version_6, version_7 };
+	                                                      version_5, version_6, version_7, version_8 };
 
 const char *oc_store_migration(int version, size_t statement)
 {
@@ -161,10 +169,10 @@ static int tables(oc_store *store, oc_error **err)
 	        store,
 	        "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
 	        "('runs', 'pins', 'attempts', 'events', 'verdicts', 'works', 'saves', 'work_data', 'messages', "
-	        "'calls', 'queue')",
+	        "'calls', 'queue', 'tokens')",
 	        NULL, &n, err);
 
-	if (rc >= 0 && n != 11)
+	if (rc >= 0 && n != 12)
 		return oc_sql_fail(store, SQLITE_CORRUPT, err);
 	return OC_MIN(rc, 0);
 }

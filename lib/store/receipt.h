@@ -22,6 +22,7 @@ struct oc_fold {
 	const json_t *state, *ended, *saved;
 	json_t *attempts;  /* new */
 	json_t *calls;     /* new: by "ATTEMPT/NUMBER", as in "calls" */
+	json_t *tokens;    /* new: by id, its last state */
 	const char *wrong; /* an event that can't be at its place, with its index; or NULL */
 	size_t at;
 };

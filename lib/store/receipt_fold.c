@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "store/receipt.h"
+#include "store/tokens.h"
 
 void oc_fold_free(struct oc_fold *f)
 {
 	json_decref(f->attempts);
 	json_decref(f->calls);
+	json_decref(f->tokens);
 	memset(f, 0, sizeof(*f));
 }
 
@@ -66,6 +68,26 @@ static int answer(struct oc_fold *f, const json_t *data)
 	return json_object_update(one, (json_t *)data) == 0 ? 0 : OC_ENOMEM;
 }
 
+/* It is asked for once, and its state only goes forward; what is said of it without one is why it is not over. */
+static int token(struct oc_fold *f, const json_t *data)
+{
+	const char *id = oc_json_text(data, "id"), *state = oc_json_text(data, "state");
+	const char *was = id ? oc_json_text(f->tokens, id) : NULL;
+	int rank = oc_token_rank(state);
+
+	if (!id || (!state ? json_object_get(data, "state") != NULL : !rank))
+		return wrong(f, "it is of no token, or of no state of one");
+	if (!was && rank != 1)
+		return wrong(f, "that token was never asked for");
+	if (was && state && rank <= oc_token_rank(was))
+		return wrong(f, "a token is asked for once, and never goes back");
+	if (was && !state)
+		return oc_token_rank(was) < 3 ? 0 : wrong(f, "that token was over");
+	if (was && oc_token_rank(was) == 2 && strcmp(state, "never") == 0)
+		return wrong(f, "a token that was made can't be one that never was");
+	return oc_json_set(f->tokens, id, json_string(state)) ? 0 : OC_ENOMEM;
+}
+
 static int one_event(struct oc_fold *f, const char *type, json_t *data)
 {
 	if (strcmp(type, "pinned") == 0)
@@ -86,6 +108,8 @@ static int one_event(struct oc_fold *f, const char *type, json_t *data)
 		return call(f, data);
 	else if (strcmp(type, "answer") == 0)
 		return answer(f, data);
+	else if (strcmp(type, "token") == 0)
+		return token(f, data);
 	return 0;
 }
 
@@ -98,7 +122,8 @@ int oc_fold(const json_t *events, struct oc_fold *f, oc_error **err)
 	f->events = json_array_size(events);
 	f->attempts = json_array();
 	f->calls = json_object();
-	if (!f->attempts || !f->calls)
+	f->tokens = json_object();
+	if (!f->attempts || !f->calls || !f->tokens)
 		return oc_nomem(err);
 	json_array_foreach(events, f->at, event)
 	{

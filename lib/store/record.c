@@ -10,6 +10,7 @@
 #include "store/calls.h"
 #include "store/hosts.h"
 #include "store/sql.h"
+#include "store/tokens.h"
 
 #define LIST_DEFAULT 100
 #define LIST_MAX     100000
@@ -102,6 +103,14 @@ static int put_calls(oc_store *store, const char *id, json_t *out, oc_error **er
 	int rc = oc_store_calls(store, id, &list, err);
 
 	return rc < 0 || oc_json_set(out, "calls", list) ? rc : oc_nomem(err);
+}
+
+static int put_tokens(oc_store *store, const char *id, json_t *out, oc_error **err)
+{
+	json_t *list = NULL;
+	int rc = oc_store_tokens(store, id, &list, err);
+
+	return rc < 0 || oc_json_set(out, "tokens", list) ? rc : oc_nomem(err);
 }
 
 static int put_events(oc_store *store, const char *id, json_t *out, oc_error **err)
@@ -243,6 +252,8 @@ static int record(oc_store *store, const char *id, json_t *out, oc_error **err)
 		rc = put_attempts(store, id, out, err);
 	if (rc >= 0)
 		rc = put_calls(store, id, out, err);
+	if (rc >= 0)
+		rc = put_tokens(store, id, out, err);
 	if (rc >= 0)
 		rc = put_hosts(store, id, out, err);
 	return rc < 0 ? rc : put_events(store, id, out, err);

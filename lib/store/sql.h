@@ -9,7 +9,7 @@
 
 #define OC_STORE_FILE   "state.db"
 #define OC_STORE_LOCK   "store.lock" /* held while the store is opened; not empty once state.db was made */
-#define OC_STORE_SCHEMA 7            /* the newest version migrate.c knows */
+#define OC_STORE_SCHEMA 8            /* the newest version migrate.c knows */
 
 /* What SQLite says, as our error; rc is its (extended) code. */
 int oc_sql_fail(oc_store *store, int rc, oc_error **err);

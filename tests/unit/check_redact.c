@@ -360,4 +360,58 @@ START_TEST(test_memory)
 }
 END_TEST
 
-SUITE_MAIN("redact", test_cuts, test_random, test_long, test_forms, test_nothing_waits, test_idle, test_memory)
+/* One comes while a stream holds what may be the beginning of another; its place is taken by the next. */
+START_TEST(test_later)
+{
+	const char *one[] = { "OWN=secret-value" };
+	struct oc_redact *r = make(one, 1);
+	struct oc_redact_stream *s = NULL, *streams[2];
+	struct sink sink = { calloc(1, TEXT), 0 };
+	static const char last[] = "token other \"token other \\\"token";
+	static const char wanted[] =
+	        "a first-token [secret OWN] [secret token].[secret token].first-token [secret token] "
+	        "[secret token]";
+	char big[16384];
+
+	memset(big, 'b', sizeof(big));
+	ck_assert_int_eq(oc_redact_stream_new(r, &s, NULL), 0);
+	streams[0] = NULL;
+	streams[1] = s;
+	oc_redact_feed(s, "a first-token secret-", 21, into, &sink);
+	ck_assert_int_eq(oc_redact_later(r, 0, "token", "first-token", 11, streams, 2, NULL), 0);
+	oc_redact_feed(s, "value first-to", 14, into, &sink);
+	ck_assert_int_eq(oc_redact_later(r, 63, "token", big, sizeof(big), streams, 2, NULL), 0);
+	oc_redact_feed(s, "ken.", 4, into, &sink);
+	oc_redact_feed(s, big, sizeof(big) - 1, into, &sink);
+	oc_redact_feed(s, "b.first-", 8, into, &sink);
+	ck_assert_int_eq(oc_redact_later(r, 0, "token", "other \"token", 12, streams, 2, NULL), 0);
+	oc_redact_feed(s, last, strlen(last), into, &sink);
+	oc_redact_end(s, into, &sink);
+	same(&sink, wanted, strlen(wanted));
+	oc_redact_stream_free(s);
+	oc_redact_free(r);
+	free(sink.text);
+}
+END_TEST
+
+static int one_later(void *userdata)
+{
+	struct oc_redact_stream *s = NULL, *const none = NULL;
+	struct oc_redact *r = NULL;
+	int rc = oc_redact_new(userdata, &r, NULL);
+
+	rc = rc < 0 ? rc : oc_redact_stream_new(r, &s, NULL);
+	rc = rc < 0 ? rc : oc_redact_later(r, 1, "token", "to\"ken-to-ken", 13, s ? &s : &none, 1, NULL);
+	oc_redact_stream_free(s);
+	oc_redact_free(r);
+	return rc;
+}
+
+START_TEST(test_later_memory)
+{
+	ck_assert_int_ge(alloc_fail_each(one_later, NULL, 0), 10);
+}
+END_TEST
+
+SUITE_MAIN("redact", test_cuts, test_random, test_long, test_forms, test_nothing_waits, test_idle, test_memory,
+           test_later, test_later_memory)
