@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # title: Unit tests
 # tier: quick
-# packages: locales
+# packages: locales openssl
 set -u
 # shellcheck source=tests/lib/tap.sh
 . tests/lib/tap.sh
