@@ -105,14 +105,19 @@ static void end_input(struct exec *x)
 		oc_error_free(err);
 }
 
+/* A line of JSON: in a text the quotes would have a backslash. */
+static bool waits(const char *json)
+{
+	return strstr(json, "\"waiting\":true") != NULL;
+}
+
 static void state(oc_run *run, const char *name, const char *json, void *userdata)
 {
 	struct exec *x = userdata;
 
-	(void)json;
 	if (x->h->verbose) {
 		hide_progress(x);
-		out_printf(&x->h->err, "open-conduit: %s\n", name);
+		out_printf(&x->h->err, "open-conduit: %s%s\n", name, waits(json) ? ", waiting" : "");
 		out_flush(&x->h->err);
 	}
 	if (!strcmp(name, "running")) {
@@ -129,7 +134,8 @@ static void state(oc_run *run, const char *name, const char *json, void *userdat
 	} else if (!strcmp(name, "checking") || !strcmp(name, "held")) {
 		phase(x, "open-conduit: looking through what is granted …");
 	} else if (!strcmp(name, "started")) {
-		phase(x, "open-conduit: starting and proving the sandbox …");
+		phase(x, waits(json) ? "open-conduit: waiting for other runs to be started …"
+		                     : "open-conduit: starting and proving the sandbox …");
 	}
 }
 

@@ -94,21 +94,20 @@ static int same_process(const struct question *q, int fd, pid_t guard, oc_error 
 	                 "the process behind the socket of run %s is not its recorded guard", q->run);
 }
 
-static int exchange(struct question *q, int fd_taken, oc_error **err)
+static int exchange(struct question *q, int fd, oc_error **err)
 {
 	static const struct oc_conn_ops ops = { .request = requested, .notify = notified, .closed = closed };
 	static const struct oc_conn_limits limits = OC_CONN_LIMITS;
-	oc_cleanup(oc_closep) int fd = fd_taken;
 	struct oc_loop *loop = NULL;
 	struct oc_conn *conn = NULL;
 	int rc = oc_loop_new(&loop, err);
 
 	rc = rc < 0 ? rc : oc_conn_new(loop, fd, &limits, &ops, q, &conn, err);
-	if (rc >= 0) {
-		fd = -1;
+	if (rc < 0)
+		oc_close(fd);
+	else
 		rc = oc_conn_call(conn, q->method, json_incref((json_t *)(uintptr_t)q->params),
 		                  OC_MAX(q->until - oc_mono_ms(), (int64_t)1), answered, q, err);
-	}
 	while (rc >= 0 && !q->over)
 		rc = oc_loop_wait(loop, -1, err);
 	oc_conn_free(conn);

@@ -17,6 +17,7 @@
 
 #define HELLO_MS      60000
 #define ENGINE_MS     300000 /* the same in an engine, which makes one run's things after the other's */
+#define TURN_MS       660000 /* before that, of a launch command that says that it waits; its own limit is ten minutes */
 #define READY_MS      30000
 #define LAST_WORDS_MS 1000
 #define RETRY_MS      50
@@ -91,6 +92,26 @@ static void hello_late(struct oc_guard *g)
 	attempt_failed(g, why);
 }
 
+static void turn_late(struct oc_guard *g)
+{
+	attempt_failed(g, "the launch command waits, and has no end of it");
+}
+
+/* A launch command that waits is given time for it, once; when it goes on, the time that it would have had without. */
+static void said(void *userdata)
+{
+	struct oc_guard *g = userdata;
+	bool waits = oc_launch_waits(&g->launch);
+
+	if (g->state != OC_GUARD_STARTING || g->session.hello || g->ending || g->launch.exited || waits == g->waits ||
+	    (waits && g->waited))
+		return;
+	g->waits = waits;
+	g->waited = true;
+	oc_machine_phase(g, waits ? TURN_MS : hello_ms(g), waits ? turn_late : hello_late);
+	oc_server_state(g);
+}
+
 static void ready_late(struct oc_guard *g)
 {
 	oc_error *err = NULL;
@@ -115,7 +136,7 @@ static int start(struct oc_guard *g, oc_error **err)
 		oc_fault("guard:after-started");
 	}
 	rc = rc < 0 ? rc : oc_session_open(g, oc_steal_fd(g->launch.channel), err);
-	rc = rc < 0 ? rc : oc_launch_watch_log(&g->launch, g->loop, err);
+	rc = rc < 0 ? rc : oc_launch_watch_log(&g->launch, g->loop, said, g, err);
 	rc = rc < 0 ? rc : oc_belt_begin(g, plan.toolbelt, err);
 	rc = rc < 0 ? rc : oc_instruct(g, &plan, err);
 	rc = rc < 0 ? rc : oc_launch_open_gate(&g->launch, err);
@@ -129,6 +150,7 @@ void oc_attempt_begin(struct oc_guard *g)
 	int rc;
 
 	oc_session_init(&g->session);
+	g->waits = g->waited = false;
 	g->attempts++;
 	rc = start(g, &err);
 	if (rc < 0) {
@@ -146,6 +168,7 @@ void oc_attempt_begin(struct oc_guard *g)
 void oc_attempt_hello(struct oc_guard *g)
 {
 	oc_fault("guard:hello");
+	g->waits = false;
 	/* No further attempt from here on: nobody needs the values again. */
 	oc_values_free(oc_steal(g->values));
 	oc_machine_phase(g, READY_MS, ready_late);

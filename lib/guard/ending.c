@@ -21,7 +21,7 @@
 #define REAP_STEP_MS  5
 #define REAP_MS       60000 /* of what was killed: a namespace of many processes, on a busy machine */
 #define LINGER_MS     2000
-#define TEARDOWN_MS   30000 /* of what the launch command made elsewhere */
+#define TEARDOWN_MS   60000 /* of what the launch command made elsewhere: it may wait its turn there first */
 
 /* What was made for the run and isn't ended is waited for, whoever is there or not. */
 static void leave(struct oc_guard *g)

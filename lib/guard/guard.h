@@ -57,6 +57,7 @@ struct oc_guard {
 	int64_t timeout_ms, grace_ms, unhosted_ms, hello_retries;
 
 	enum oc_guard_state state;
+	bool waits, waited;           /* the launch command, for others: now; at all */
 	bool ending, over;            /* over: main returns */
 	int64_t started_ms, ended_ms; /* wall clock, for the record */
 	int64_t released_ns, attempts;

@@ -19,6 +19,8 @@
 #include "guard/protocol.h"
 
 #define HIGH_FD 64
+#define WAITS   "waiting"
+#define WAITED  "waiting over"
 
 struct prepared {
 	struct oc_program program;
@@ -196,11 +198,33 @@ static void on_log(int fd, unsigned events, void *userdata)
 {
 	(void)fd;
 	(void)events;
-	oc_launch_read_log(userdata);
+	struct oc_launch *l = userdata;
+
+	oc_launch_read_log(l);
+	l->said(l->userdata);
 }
 
-int oc_launch_watch_log(struct oc_launch *l, struct oc_loop *loop, oc_error **err)
+bool oc_launch_waits(const struct oc_launch *l)
 {
+	const char *line = l->text, *end = l->text + l->text_len, *next;
+	bool waits = false;
+
+	for (; (next = memchr(line, '\n', (size_t)(end - line))); line = next + 1) {
+		size_t len = (size_t)(next - line);
+
+		if (len == strlen(WAITS) && !memcmp(line, WAITS, len))
+			waits = true;
+		else if (len == strlen(WAITED) && !memcmp(line, WAITED, len))
+			waits = false;
+	}
+	return waits;
+}
+
+int oc_launch_watch_log(struct oc_launch *l, struct oc_loop *loop, void (*said)(void *userdata), void *userdata,
+                        oc_error **err)
+{
+	l->said = said;
+	l->userdata = userdata;
 	return oc_loop_add_fd(loop, l->log, OC_READ, on_log, l, &l->log_source, err);
 }
 

@@ -40,6 +40,8 @@ json_t *oc_machine_event(const struct oc_guard *g)
 
 	if (ok && g->state == OC_GUARD_HELD)
 		ok = oc_json_set(event, "preflight_ns", json_integer((json_int_t)g->preflight.ns));
+	if (ok && g->state == OC_GUARD_STARTING && g->waits)
+		ok = oc_json_set(event, "waiting", json_true());
 	if (ok && g->state == OC_GUARD_REFUSED)
 		ok = oc_json_set(event, "error", json_incref(g->refusal));
 	if (ok && g->state == OC_GUARD_PROVEN) {

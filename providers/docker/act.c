@@ -208,7 +208,7 @@ static int launch(struct act *a)
 {
 	const json_t *argv = json_object_get(json_object_get(a->plan, "launch"), "argv");
 	char *argv_v[] = { (char *)json_string_value(json_array_get(argv, 0)),
-		           (char *)json_string_value(json_array_get(argv, 1)), NULL },
+		           (char *)json_string_value(json_array_get(argv, 1)), (char *)"now", NULL },
 	     *envp[] = { (char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", a->digest, NULL };
 	cleanup_free struct process *p = calloc(1, sizeof(*p));
 	int pair[2], rc;

@@ -222,12 +222,15 @@ int cleanup_all(const struct cleanup_input *input, struct refusal *r)
 	char *ids[2] = { NULL, NULL };
 	int rc;
 
+	if (!objects_empty(in.objects))
+		turn_hurry(in.turn, TURN_END_MS);
 	in.late = now_ms() + LATE_MS;
 	rc = remove_containers(&in, ids, r);
 	if (rc == 0)
 		rc = remove_network(&in, ids, r);
 	if (rc == 0)
 		rc = remove_egress(&in, r);
+	turn_leave(in.turn);
 	free(ids[0]);
 	free(ids[1]);
 	return rc;
@@ -247,6 +250,7 @@ void cleanup_report(struct refusal *r)
 static int clean(const struct spec *s, struct objects *o, bool *unasked, struct refusal *r)
 {
 	struct engine *engine = NULL;
+	struct turn turn;
 	int lock, rc;
 
 	if (engine_open_pinned(s->endpoint, s->engine, &engine, r) < 0) {
@@ -255,8 +259,9 @@ static int clean(const struct spec *s, struct objects *o, bool *unasked, struct 
 		return -1;
 	}
 	lock = networks_lock(s->lock, r);
+	turn_init(&turn, lock, engine_info(engine, r));
 	const struct cleanup_input in = {
-		.engine = engine, .objects = o, .run = s->run, .instance = s->instance, .lock = lock
+		.engine = engine, .objects = o, .run = s->run, .instance = s->instance, .lock = lock, .turn = &turn
 	};
 	rc = lock < 0 ? -1 : cleanup_all(&in, r);
 	if (lock >= 0)

@@ -5,13 +5,15 @@
 
 #include "engine.h"
 #include "objects.h"
+#include "turn.h"
 
 struct cleanup_input {
 	struct engine *engine;
 	struct objects *objects;
 	const char *run, *instance;
-	int lock;     /* networks.h: held; it is tried to hold it alone.  -1: the way out is let be */
-	int64_t late; /* cleanup_all()'s own */
+	struct turn *turn; /* as it is: it takes a place, and leaves it */
+	int lock;          /* networks.h: held; it is tried to hold it alone.  -1: the way out is let be */
+	int64_t late;      /* cleanup_all()'s own */
 };
 /* 0: nothing is left.  May be done again, from wherever it ended. */
 int cleanup_all(const struct cleanup_input *in, struct refusal *r);

@@ -14,7 +14,7 @@
 #include "transport.h"
 #include "version.h"
 
-#define ASK_MS 10000
+#define ASK_MS 25000 /* many plans at once take turns at the processors; a plan has half a minute in all */
 
 struct engine {
 	struct transport *transport;

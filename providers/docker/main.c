@@ -101,7 +101,9 @@ int main(int argc, char **argv)
 	if (argc == 2 && !strcmp(argv[1], "--version"))
 		return printf("open-conduit-provider-docker %s\n", oc_version()) < 0;
 	if (argc == 2 && !strcmp(argv[1], "run"))
-		return run_main();
+		return run_main(false);
+	if (argc == 3 && !strcmp(argv[1], "run") && !strcmp(argv[2], "now"))
+		return run_main(true);
 	if (argc == 2 && !strcmp(argv[1], "cleanup"))
 		return cleanup_main();
 	if (argc == 2 && !strcmp(argv[1], "inspect"))

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a run has in the engine: networks, then both containers at the same time; nothing is started before all of it was looked at. */
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ask.h"
+#include "common/checks.h"
 #include "compare.h"
 #include "create.h"
 #include "fill.h"
 #include "networks.h"
 #include "session.h"
+
+#define TELL_MS 1000
 
 static int begin(struct session *s, struct part *p)
 {
@@ -90,6 +95,58 @@ static json_t *network_names(const struct session *s)
 		return NULL;
 	return json_pack("{s:s, s:s}", text_of(s->values, CREATE_NETWORK), own, text_of(s->values, CREATE_EGRESS),
 	                 egress);
+}
+
+static int too_long(struct session *s)
+{
+	return refuse(
+	        s->r, "sandbox_unavailable", "engine", "docker ps  # is the engine overloaded?",
+	        "the run waited %d minutes for its turn: at most %d are made at once in this engine, which has as "
+	        "many processors, and %d or more are before it",
+	        TURN_MS / 60000, s->turn.places, turn_before(&s->turn, 1000));
+}
+
+/* The guard reads it, gives it time and tells the host. */
+static void tell_guard(const char *line)
+{
+	(void)fprintf(stderr, "%s\n", line);
+}
+
+/* Nothing is there yet, so that a signal or the guard's end need only be seen. */
+static int wait_turn(struct session *s)
+{
+	int64_t begin = now_ms();
+	bool told = false;
+	int ms, rc;
+
+	while ((rc = turn_look(&s->turn, &ms)) == 0) {
+		int64_t waited = now_ms() - begin;
+
+		if (waited >= TURN_MS)
+			return too_long(s);
+		if (waited >= TELL_MS && !told) {
+			tell_guard("waiting");
+			told = true;
+		}
+		if (session_await(s, -1, ms, NULL) < 0)
+			return -1;
+	}
+	if (told)
+		tell_guard("waiting over");
+	return rc;
+}
+
+int session_turn(struct session *s)
+{
+	if (s->now) {
+		turn_hurry(&s->turn, TURN_NOW_MS);
+		return 0;
+	}
+	if (turn_queue(&s->turn, false) == 0 && wait_turn(s) == 1)
+		return 0;
+	return s->ended || s->r->reason ? -1
+	                                : refuse(s->r, "sandbox_unavailable", s->spec.lock, NULL,
+	                                         "the place in the queue can't be taken: %s", strerror(errno));
 }
 
 int session_make(struct session *s)

@@ -153,5 +153,8 @@ int session_prepare(struct session *s)
 	if (s->gateway.listener < 0)
 		return -1;
 	s->lock = networks_lock(s->spec.lock, s->r);
-	return s->lock < 0 ? -1 : 0;
+	if (s->lock < 0)
+		return -1;
+	turn_init(&s->turn, s->lock, engine_info(s->engine, s->r));
+	return 0;
 }

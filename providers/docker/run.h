@@ -3,6 +3,9 @@
 #ifndef DOCKER_RUN_H
 #define DOCKER_RUN_H
 
-int run_main(void);
+#include <stdbool.h>
+
+/* now: a check's, which has no time to queue. */
+int run_main(bool now);
 
 #endif

@@ -242,7 +242,8 @@ int session_end(struct session *s)
 			                          .objects = &s->objects,
 			                          .run = s->spec.run,
 			                          .instance = s->spec.instance,
-			                          .lock = s->lock };
+			                          .lock = s->lock,
+			                          .turn = &s->turn };
 
 		rc = cleanup_all(&in, s->r);
 	}

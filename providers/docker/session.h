@@ -9,6 +9,7 @@
 #include "events.h"
 #include "objects.h"
 #include "spec.h"
+#include "turn.h"
 
 struct part { /* the container, or its gateway */
 	enum kind kind;
@@ -30,13 +31,16 @@ struct session {
 	struct part container, gateway;
 	struct events events;
 	int signals, lock;
-	bool ended; /* a signal said so, or the guard is gone */
+	struct turn turn; /* at the engine */
+	bool now;         /* it doesn't queue */
+	bool ended;       /* a signal said so, or the guard is gone */
 	bool handed;
 	struct refusal *r;
 };
 
 /* Each is 0 or -1 with a refusal; or with none, where `ended` says why. */
 int session_prepare(struct session *s); /* the plan, the engine, folders, sockets */
+int session_turn(struct session *s);    /* waits until the engine has a place for it */
 int session_make(struct session *s);    /* networks, containers: made, and compared with the plan */
 int session_start(struct session *s);   /* both started, the gateway ready, the channel handed over */
 int session_serve(struct session *s);   /* until the container is over */

@@ -128,5 +128,8 @@ int session_start(struct session *s)
 		return -1;
 	if (started(s, &s->container) < 0 || look(s, &s->container, &container) < 0 || meet(s, &s->container) < 0)
 		return -1;
-	return hand_over(s);
+	if (hand_over(s) < 0)
+		return -1;
+	turn_leave(&s->turn);
+	return 0;
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The launch command of a container's run against a real engine, with a real gateway and a stand-in for the guest: what is made,
 that it is what was planned, and that nothing is left whatever happens."""
-import json, os, signal, socket, sys, threading, time
+import fcntl, json, os, signal, socket, struct, sys, threading, time
 
 from dockerworld import DIGEST, Engine, Launch, World, cleanup, eventually
 from tap import finish, ok
@@ -165,18 +165,20 @@ def guard_gone(w):
 def killed(w):
     """SIGKILL leaves what cleanup finds."""
     some = 0
-    for delay in (0.1, 0.3, 0.6, 0.9, 1.2, 1.6, 2.5, None):
+    for delay in (0.1, 0.3, 0.6, 0.9, 1.2, 1.6, 2.5, "made", None):
         run, plan = planned(w)
         l = Launch(plan)
         if delay is None:
             l.hello()
+        elif delay == "made":
+            eventually(lambda: left(plan))
         else:
             time.sleep(delay)
         l.process.kill()
         l.process.wait()
         some += bool(left(plan))
         status, text = cleanup(plan)
-        ok(status == 0 and left(plan) == [], "SIGKILL %s: cleanup leaves nothing" % ("with the guest there" if delay is None else "after %.2f s" % delay),
+        ok(status == 0 and left(plan) == [], "SIGKILL %s: cleanup leaves nothing" % ({None: "with the guest there", "made": "with something there"}.get(delay) or "after %.2f s" % delay),
            (status, text, left(plan)))
         ok(cleanup(plan)[0] == 0, "and does no harm when it is done again")
         l.close()
@@ -299,7 +301,60 @@ def refusals(w):
     refused("a range that is none of ours to take", "sandbox_unavailable", "OPEN_CONDUIT_DOCKER_RANGE", env={"OPEN_CONDUIT_DOCKER_RANGE": "8.8.0.0/16"})
 
 
-tests = (whole_run, volumes, images, memory, sharing, ended, guard_gone, killed, again, gateway_gone, foreign, changed, stranger, refusals)
+PLACES, TICKETS = (0, 256), (1 << 32, 0)
+OFD_GETLK, OFD_SETLK = 36, 37
+
+
+def lock(fd, command, kind, span):
+    """The kind of lock that there is, or that was taken, on bytes of an engine's file."""
+    return struct.unpack("hhqqi4x", fcntl.fcntl(fd, command, struct.pack("hhqqi4x", kind, os.SEEK_SET, *span, 0)))[0]
+
+
+def ticks(pid):
+    with open("/proc/%d/stat" % pid) as f:
+        return sum(int(x) for x in f.read().rsplit(")", 1)[1].split()[11:13])
+
+
+def queued(w):
+    """Every place at the engine is taken by others."""
+    _, plan = planned(w)
+    fd = os.open(spec_of(plan)["lock"], os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock(fd, OFD_SETLK, fcntl.F_WRLCK, PLACES)
+
+    def waits():
+        return lock(fd, OFD_GETLK, fcntl.F_WRLCK, TICKETS) != fcntl.F_UNLCK
+
+    def waiting():
+        l = Launch(plan)
+        there = eventually(waits)
+        before = ticks(l.process.pid)
+        time.sleep(2)
+        ok(there and waits() and l.process.poll() is None and left(plan) == [], "no place at the engine is free: it waits, and nothing is made", (l.text(), left(plan)))
+        used = ticks(l.process.pid) - before
+        ok(used <= 0.1 * os.sysconf("SC_CLK_TCK"), "and it takes next to no time of a processor", used)
+        return l
+    for what, end in (("SIGTERM", lambda l: l.process.send_signal(signal.SIGTERM)), ("its guard's end", lambda l: (l.lines.close(), l.channel.close()))):
+        l = waiting()
+        start = time.monotonic()
+        end(l)
+        ok(l.wait() == 0 and time.monotonic() - start < 3 and not waits() and left(plan) == [], "%s ends it while it waits, at once" % what, (l.text(), left(plan)))
+        l.close()
+    l = waiting()
+    l.process.kill()
+    l.process.wait()
+    ok(not waits() and cleanup(plan)[0] == 0, "one that is killed waits no longer", l.text())
+    l.close()
+    l = waiting()
+    lock(fd, OFD_SETLK, fcntl.F_UNLCK, PLACES)
+    ok(l.hello() != "" and not waits(), "control: its turn comes, and it is made", l.text())
+    lock(fd, OFD_SETLK, fcntl.F_WRLCK, PLACES)
+    l.lines.write(b"exit 0\n")
+    ok(l.wait() == 0 and left(plan) == [], "its end waits for no place that isn't free in time: nothing is left", (l.text(), left(plan)))
+    l.close()
+    os.close(fd)
+
+
+tests = (whole_run, volumes, images, memory, sharing, ended, guard_gone, killed, again, queued, gateway_gone, foreign, changed, stranger, refusals)
 
 
 def main():

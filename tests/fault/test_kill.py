@@ -394,10 +394,11 @@ def main():
                 list(pool.map(lambda n: one_world(kind, jobs[n::lanes]), range(lanes)))
         print("note - %s: %d cases in %.0f s" % (kind, len(jobs), time.monotonic() - began), flush=True)
         if not only:
-            # Those of a Work and of a call are reached where there is one: tests/host/work.py, tests/protocol/test_calls.py.
+            # Those of a Work, a call and a token are reached where there is one: tests/host/work.py, tests/protocol/test_calls.py,
+            # test_token.py.
             hit = {p: n for (k, p), n in sorted(reached.items()) if k == kind and n}
             print("note - %s: killed at %d points, %d times: %s" % (kind, len(hit), sum(hit.values()), " ".join("%s %d" % i for i in hit.items())), flush=True)
-            missed = sorted(p for p in points() if not p.startswith(("work:", "call:")) and not reached.get((kind, p)))
+            missed = sorted(p for p in points() if not p.startswith(("work:", "call:", "token:")) and not reached.get((kind, p)))
             ok(not missed, kind + ": every named point was reached", missed)
         if SOAK:
             many(kind, 1000 if kind == "none" else 30, lanes)

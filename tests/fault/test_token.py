@@ -5,7 +5,7 @@ none is on the disk, and the run is settled all the same.  Unsandboxed runs: the
 import json, os, signal, subprocess, sys, time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from faults import alive, get, guard_of, ok, wait_for
+from faults import alive, get, guard_of, ok, points, wait_for
 from world import BUILD, World, finish
 
 TOKENS = BUILD + "/tests/fault/tokens"
@@ -187,9 +187,20 @@ def guard_killed(w):
     ok(p.returncode == 0 and not os.path.exists(path(w, run, "guard.sock")), "killed guard: the end takes its socket along", p.stderr)
 
 
+def killed_at_the_end(w):
+    p, run = host(w, ASK)
+    p.communicate(timeout=60)
+    one, guard = listed(w, run)[0], stays(w, run, "token:ended")
+    p = tokens(w, "end", run, one["id"], "revoked", fault="token:ended")
+    ok(p.returncode == -signal.SIGKILL and listed(w, run)[0]["state"] == "revoked" and alive(guard), "token:ended: recorded, and not forgotten yet")
+    p = tokens(w, "end", run, one["id"], "revoked")
+    ok(p.returncode == 0 and wait_for(lambda: not alive(guard), 20), "token:ended: said again, the guard forgets it", p.stderr)
+
+
+ok(points("token:") == ["token:asked", "token:deposited", "token:ended", "token:recorded"], "every point of tokens is tried", points("token:"))
 w = World(clone=False)
 try:
-    for test in (whole_life, killed_between, ended_without_a_host, guard_killed):
+    for test in (whole_life, killed_between, ended_without_a_host, guard_killed, killed_at_the_end):
         test(w)
 finally:
     w.close()

@@ -43,6 +43,38 @@ def test_signals():
         check(record["state"] == "signaled" and record["signal"] == number, record)
 
 
+def waiting(script):
+    """A run whose launch command is a shell's: what it prints is what the guard reads."""
+    return sh("exit 3", launch={"argv": ["/bin/sh", "-c", script, "sh", GUEST, "enter"]})
+
+
+def test_launch_waits():
+    def started(c):
+        return [s.get("waiting", False) for s in c.states if s["state"] == "started"]
+    run = waiting('echo waiting; sleep 1; echo waiting over; sleep 1; exec "$@"')
+    c = run.begin()
+    record = run.finish(c)
+    check(record["state"] == "exited" and record["status"] == 3, record)
+    check(started(c) == [False, True, False], c.states)
+    # Said twice it counts once; said otherwise, or by what is no whole line, not at all.
+    for script, want in (("echo waiting; sleep 1; echo waiting over; sleep 1; echo waiting; sleep 1", [False, True, False]),
+                         ("echo not waiting; echo waiting for you; printf waiting; sleep 1", [False])):
+        run = waiting(script + '; exec "$@"')
+        c = run.begin()
+        check(run.finish(c)["status"] == 3 and started(c) == want, c.states)
+    # One that dies while it waits is seen at once, and one that is to end ends.
+    run = waiting("echo waiting; sleep 1; exit 1")
+    c = run.begin()
+    record = run.finish(c, timeout=20)
+    check(record["state"] == "unavailable" and True in started(c), record)
+    run = waiting("echo waiting; exec sleep 1000")
+    c = run.begin()
+    while True not in started(c):
+        c.message()
+    c.call("stop", {"grace_ms": 100})
+    check(run.finish(c, timeout=20)["state"] == "stopped", c.states)
+
+
 def test_output():
     run = sh("printf out; printf err >&2; cat")
     c = run.begin()
