@@ -129,3 +129,20 @@ bool binding_secrets(const struct config_binding *b, struct exec_args *a, struct
 		a->secret.v[a->secret.n++] = specs->v[i];
 	return a->secret.v && !specs->failed;
 }
+
+bool binding_git(const struct config_binding *b, char **out)
+{
+	const char *base = b->link ? b->link->config->base_url : "https://github.com";
+	json_t *git;
+
+	*out = NULL;
+	if (b->git == CONFIG_GIT_OWN)
+		return true;
+	/* By a token of the run's own any repository is signed in to, also where none is known here. */
+	git = json_pack("{s:s%, s:s, s:s}", "base", base, 8 + strcspn(base + 8, "/"), "repository",
+	                b->repo ? b->repo : "any/any", "from",
+	                b->git == CONFIG_GIT_TOOLBELT ? "toolbelt" : "environment");
+	*out = git ? json_dumps(git, JSON_COMPACT) : NULL;
+	json_decref(git);
+	return *out != NULL;
+}

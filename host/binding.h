@@ -24,4 +24,7 @@ int binding_container_broker(struct host *h, const char *what, const struct conf
 /* Its secrets as --secret has them, into a->secret; specs keeps the words.  False: no memory. */
 bool binding_secrets(const struct config_binding *b, struct exec_args *a, struct texts *specs);
 
+/* How its git signs in, as oc_request.git_credential has it: *out new, or NULL: as it would anyway.  False: no memory. */
+bool binding_git(const struct config_binding *b, char **out);
+
 #endif

@@ -17,9 +17,10 @@ static const struct opt OPTIONS[] = {
 
 static const struct opt_command COMMAND = {
 	.name = "doctor",
-	.about = "Try what a process sandbox needs, and each container that a binding uses, by doing it, and the "
-	         "keyring "
-	         "where a binding selects a secret of it; say how to mend what is missing.",
+	.about = "Try what a process sandbox needs, and each container that a binding uses, by doing it; ask GitHub "
+	         "what "
+	         "bindings need of it, and the keyring where a binding selects a secret of it; say how to mend what is "
+	         "missing.",
 	.more = "exit status: 0 all is well; 1 a check fails, so that runs are refused; 2 usage.\n",
 	.opts = OPTIONS,
 };
@@ -27,6 +28,7 @@ static const struct opt_command COMMAND = {
 struct doctor {
 	struct host *h;
 	json_t *sandboxes; /* as doctor_checks() gives them */
+	json_t *github;    /* as doctor_github() gives them */
 	json_t *keyring;   /* NULL: no binding wants it */
 	json_t *binding;   /* NULL: none was asked for */
 	bool config_bad;
@@ -73,6 +75,17 @@ static void print_error(struct host *h, const json_t *error)
 	json_array_foreach(more, i, one) print_error(h, one);
 }
 
+static void print_of(struct host *h, const json_t *one)
+{
+	const json_t *name;
+	size_t i;
+
+	json_array_foreach(json_object_get(one, "bindings"), i, name)
+	        out_printf(&h->out, "%s%s", i ? ", " : "  of ", json_string_value(name));
+	if (i)
+		out_put(&h->out, "\n");
+}
+
 /* What earlier runs left and recovery could not simply close. */
 static size_t print_leftovers(struct host *h, const json_t *runs)
 {
@@ -89,6 +102,40 @@ static size_t print_leftovers(struct host *h, const json_t *runs)
 		           detail && *detail ? ": " : "", detail ? detail : "");
 	}
 	return n;
+}
+
+static bool github_good(const struct doctor *d)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(d->github, i, one)
+	{
+		if (!json_is_true(json_object_get(one, "ok")))
+			return false;
+	}
+	return true;
+}
+
+/* Runs are not kept back by it: much of what they do needs no GitHub. */
+static void print_github(struct doctor *d)
+{
+	const json_t *one, *check;
+	size_t i, k;
+
+	json_array_foreach(d->github, i, one)
+	{
+		const json_t *error = json_object_get(one, "error");
+
+		out_put(&d->h->out, "\n");
+		out_styled(&d->h->out, STYLE_BOLD, "github: ");
+		out_styled(&d->h->out, STYLE_BOLD, host_string(one, "repository"));
+		out_printf(&d->h->out, ", connection %s\n", host_string(one, "connection"));
+		print_of(d->h, one);
+		json_array_foreach(json_object_get(one, "checks"), k, check) print_check(d->h, check);
+		if (json_is_object(error))
+			print_error(d->h, error);
+	}
 }
 
 static bool keyring_good(const struct doctor *d)
@@ -141,8 +188,6 @@ static const char *version_of(const json_t *one)
 static void print_title(struct host *h, const json_t *one)
 {
 	const char *kind = host_string(one, "kind"), *version = version_of(one);
-	const json_t *name;
-	size_t i;
 
 	out_styled(&h->out, STYLE_BOLD, strcmp(kind, "sandbox") ? kind : "process sandbox");
 	out_styled(&h->out, STYLE_BOLD, ": ");
@@ -150,10 +195,7 @@ static void print_title(struct host *h, const json_t *one)
 	out_printf(&h->out, "%s%s\n", version ? " " : "", version ? version : "");
 	if (host_string(one, "image"))
 		out_printf(&h->out, "  context %s, image %s\n", host_string(one, "context"), host_string(one, "image"));
-	json_array_foreach(json_object_get(one, "bindings"), i, name)
-	        out_printf(&h->out, "%s%s", i ? ", " : "  of ", json_string_value(name));
-	if (i)
-		out_put(&h->out, "\n");
+	print_of(h, one);
 }
 
 static void print_checks(struct host *h, const json_t *one)
@@ -221,13 +263,15 @@ static void print_summary(struct doctor *d)
 	if (!sandbox && !container)
 		return;
 	out_printf(&h->out, "%s %s start%s.\n",
-	           sandboxes_good(d, NULL) && keyring_good(d) ? "All is well: runs" : "Runs", what,
+	           sandboxes_good(d, NULL) && keyring_good(d) && github_good(d) ? "All is well: runs" : "Runs", what,
 	           keyring_good(d) ? "" : ", but for those of bindings whose secret can't be read");
+	if (!github_good(d))
+		out_put(&h->out, "What they ask of GitHub fails where a check of it does.\n");
 }
 
 static bool all_good(const struct doctor *d)
 {
-	return sandboxes_good(d, NULL) && keyring_good(d) && binding_good(d);
+	return sandboxes_good(d, NULL) && keyring_good(d) && binding_good(d) && github_good(d);
 }
 
 static bool print_text(struct doctor *d, const json_t *runs)
@@ -242,6 +286,7 @@ static bool print_text(struct doctor *d, const json_t *runs)
 			out_put(&h->out, "\n");
 		print_checks(h, one);
 	}
+	print_github(d);
 	print_keyring(d);
 	print_binding(d);
 	out_put(&h->out, "\n");
@@ -261,6 +306,7 @@ static bool print_json(struct doctor *d, json_t *runs)
 	json_object_set_new(answer, "state_dir", json_string(oc_context_state_dir(d->h->ctx)));
 	json_object_set(answer, "sandboxes", d->sandboxes);
 	json_object_set_new(answer, "config_good", json_boolean(!d->config_bad));
+	json_object_set(answer, "github", d->github);
 	json_object_set_new(answer, "keyring", d->keyring ? json_incref(d->keyring) : json_null());
 	json_object_set_new(answer, "binding", d->binding ? json_incref(d->binding) : json_null());
 	json_object_set_new(answer, "unfinished", runs ? json_incref(runs) : json_array());
@@ -291,12 +337,14 @@ int cmd_doctor(struct host *h, int argc, char **argv)
 		return EXIT_NO;
 	runs = host_recover(h);
 	d.sandboxes = doctor_checks(h, &d.config_bad);
+	d.github = doctor_github(h);
 	d.keyring = secret_doctor();
 	if (binding)
 		d.binding = doctor_binding(h, binding);
 	ok = (h->json ? print_json(&d, runs) : print_text(&d, runs)) && runs;
 	json_decref(runs);
 	json_decref(d.sandboxes);
+	json_decref(d.github);
 	json_decref(d.keyring);
 	json_decref(d.binding);
 	return ok ? EXIT_GOOD : EXIT_NO;

@@ -11,6 +11,7 @@
 #include "binding.h"
 #include "executor/prompt.h"
 #include "executor/session.h"
+#include "github_ask.h"
 #include "secret/secret.h"
 #include "serve/link.h"
 #include "toolbelt/toolbelt.h"
@@ -55,6 +56,7 @@ struct turn {
 	json_t *work;
 	char *home;    /* the Work's own, in a container */
 	bool toolbelt; /* the run has one */
+	json_t *bot;   /* in whose name its git commits, or NULL */
 	char run[RUN_ID + 1];
 	bool told; /* the end of an own Work was already seen to */
 
@@ -287,16 +289,19 @@ static bool replaces_program(struct turn *t, oc_broker *broker, const oc_request
 static int perform(struct turn *t, oc_broker *broker, const struct executor_launch *launch, struct exec_args *a)
 {
 	oc_request request = OC_REQUEST_INIT;
-	char *belt = t->toolbelt ? toolbelt_request(t->binding) : NULL;
+	char *belt = t->toolbelt ? toolbelt_request(t->binding) : NULL, *git = NULL;
 	int status;
 
-	if (t->toolbelt && !belt) {
+	if (!binding_git(t->binding, &git) || (t->toolbelt && !belt)) {
+		free(git);
+		free(belt);
 		out_put(&t->h->err, "open-conduit: out of memory\n");
 		return EXIT_NOT_RUN;
 	}
 	a->call = answer_call;
 	a->call_userdata = t;
 	request.toolbelt = belt;
+	request.git_credential = git;
 	request.run = t->run;
 	request.work = host_string(t->work, "id");
 	request.binding = t->binding->full;
@@ -312,6 +317,7 @@ static int perform(struct turn *t, oc_broker *broker, const struct executor_laun
 	request.keep = t->detach;
 	request.timeout_ms = t->timeout_ms;
 	status = replaces_program(t, broker, &request) ? EXIT_NOT_RUN : exec_run(t->h, broker, &request, a);
+	free(git);
 	free(belt);
 	return status;
 }
@@ -355,6 +361,38 @@ static int perform_talk(struct turn *t, oc_broker *broker, const struct executor
 	return status;
 }
 
+/* Git commits in the bot's name where its connection says so: asked before anything is planned. */
+static bool ask_bot(struct turn *t)
+{
+	const struct config_connection *link = t->binding->link;
+	json_t *request, *error = NULL;
+
+	if (!link || strcmp(link->config->git, "bot") != 0)
+		return true;
+	request = github_request(link, t->binding->repo, "identity", &error);
+	if (request)
+		t->bot = github_wait(t->h, request, &error);
+	if (!t->bot)
+		host_report_json(t->h, "not run", error);
+	json_decref(error);
+	return t->bot != NULL;
+}
+
+/* The variables win over what the clone's configuration says; what the binding sets itself wins over them. */
+static void name_bot(const struct turn *t, struct texts *env)
+{
+	static const struct {
+		const char *variable, *member;
+	} names[] = { { "GIT_AUTHOR_NAME", "name" },
+		      { "GIT_AUTHOR_EMAIL", "email" },
+		      { "GIT_COMMITTER_NAME", "name" },
+		      { "GIT_COMMITTER_EMAIL", "email" } };
+
+	for (size_t i = 0; t->bot && i < sizeof(names) / sizeof(names[0]); i++)
+		if (!executor_variable(t->binding, names[i].variable))
+			texts_add(env, "%s=%s", names[i].variable, host_string(t->bot, names[i].member));
+}
+
 /* One attempt at the turn: EXEC_BUSY when another run was faster. */
 static int attempt(struct turn *t, oc_broker *broker)
 {
@@ -378,6 +416,7 @@ static int attempt(struct turn *t, oc_broker *broker)
 
 		if (rc == 0)
 			rc = t->executor->prepare(t->h, &turn, &launch);
+		name_bot(t, &launch.env);
 		if (!binding_secrets(t->binding, &a, &specs) ||
 		    (rc == 0 && (launch.argv.failed || launch.env.failed || launch.files.failed))) {
 			out_put(&t->h->err, "open-conduit: out of memory\n");
@@ -395,6 +434,24 @@ static int attempt(struct turn *t, oc_broker *broker)
 	return status;
 }
 
+/* The issue that the Work's turns are about: what its toolbelt's operations on an issue act on. */
+static bool keep_number(struct turn *t)
+{
+	const json_t *number = json_object_get(t->input.json, "number");
+	oc_error *err = NULL;
+	char text[64];
+	int rc;
+
+	if (!t->binding->repo || json_integer_value(number) <= 0)
+		return true;
+	snprintf(text, sizeof(text), "{\"number\":%lld}", (long long)json_integer_value(number));
+	rc = oc_work_set(t->h->store, host_string(t->work, "id"), TOOLBELT_GITHUB, text, &err);
+	if (rc < 0)
+		host_report(t->h, "not run", err);
+	oc_error_free(err);
+	return rc >= 0;
+}
+
 static int run(struct turn *t)
 {
 	oc_broker *broker = NULL;
@@ -403,7 +460,7 @@ static int run(struct turn *t)
 	if (binding_broker(t->h, "not run", t->config, t->binding, &broker) < 0)
 		return EXIT_NOT_RUN;
 	while (status == EXEC_BUSY) {
-		status = ready(t) ? make_home(t) : EXIT_NOT_RUN;
+		status = ready(t) && keep_number(t) ? make_home(t) : EXIT_NOT_RUN;
 		if (status == 0)
 			status = attempt(t, broker);
 	}
@@ -452,7 +509,7 @@ static int perform_turn(struct turn *t)
 	if (check_secrets(t) && host_open(t->h) >= 0) {
 		json_decref(host_recover(t->h));
 		work_settle(t->h);
-		if (open_work(t) && may_run(t))
+		if (ask_bot(t) && open_work(t) && may_run(t))
 			status = run(t);
 	}
 	return status;
@@ -466,6 +523,7 @@ static int turn(struct turn *t)
 	    turn_input_read(t->h, t->input_text, &t->input) == 0)
 		status = perform_turn(t);
 	json_decref(t->work);
+	json_decref(t->bot);
 	free(t->home);
 	prompt_free(&t->prompt);
 	turn_input_free(&t->input);

@@ -136,7 +136,7 @@ static void check_container(struct host *h, const struct config *config, const s
 	json_decref(normal);
 }
 
-static const struct config_binding *next_binding(const struct config *c, size_t *scope, size_t *at)
+const struct config_binding *doctor_next(const struct config *c, size_t *scope, size_t *at)
 {
 	for (; c && *scope < c->n_scopes; ++*scope, *at = 0)
 		if (*at < c->scopes[*scope].n_bindings)
@@ -149,15 +149,14 @@ static bool containers_alone(const struct config *config)
 	const struct config_binding *b;
 	size_t scope = 0, at = 0, sandboxes = 0, containers = 0;
 
-	while ((b = next_binding(config, &scope, &at))) {
+	while ((b = doctor_next(config, &scope, &at))) {
 		sandboxes += !strcmp(b->kind, "sandbox");
 		containers += !strcmp(b->kind, "container");
 	}
 	return containers && !sandboxes;
 }
 
-/* NULL: there is none, or it has errors, which keep every binding of it from running anyhow. */
-static struct config *load(bool *config_bad)
+struct config *doctor_config(bool *config_bad)
 {
 	char *path = config_default_path(NULL);
 	struct report report = { 0 };
@@ -171,14 +170,14 @@ static struct config *load(bool *config_bad)
 
 json_t *doctor_checks(struct host *h, bool *config_bad)
 {
-	struct config *config = load(config_bad);
+	struct config *config = doctor_config(config_bad);
 	const struct config_binding *b;
 	json_t *list = json_array();
 	size_t scope = 0, at = 0;
 
 	if (!containers_alone(config))
 		json_array_append_new(list, check_srt(h));
-	while ((b = next_binding(config, &scope, &at)))
+	while ((b = doctor_next(config, &scope, &at)))
 		if (!strcmp(b->kind, "container"))
 			check_container(h, config, b, list);
 	config_free(config);

@@ -65,8 +65,9 @@ static size_t count(const struct host *h)
 	return n;
 }
 
-static void wipe(json_t *object)
+void errand_wipe(json_t *request)
 {
+	json_t *object = json_object_get(request, "auth");
 	const char *name;
 	json_t *value;
 
@@ -88,7 +89,7 @@ static int spawn(struct errand *e, json_t *request)
 		rc = child_spawn(&e->child, path, argv, NULL, text, -1);
 	if (text)
 		explicit_bzero(text, strlen(text));
-	wipe(json_object_get(request, "auth"));
+	errand_wipe(request);
 	free(text);
 	free(path);
 	return rc;

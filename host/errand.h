@@ -16,6 +16,8 @@ typedef void (*errand_fn)(struct host *h, const json_t *answer, void *userdata);
 
 /* program: of our own, by its name.  request: taken; what its member "auth" holds is wiped.  NULL: fn was called, with why it can't be done. */
 struct errand *errand_start(struct host *h, const char *program, json_t *request, errand_fn fn, void *userdata);
+/* What a request's member "auth" holds, where it is not given on. */
+void errand_wipe(json_t *request);
 /* Nobody waits for it: fn is not called.  NULL allowed. */
 void errand_leave(struct errand *e);
 /* Entries to poll, at most 2 * ERRANDS_MAX; what has come is told by errands_turn(), which may be called at any time. */

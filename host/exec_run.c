@@ -13,6 +13,7 @@
 #include "errand.h"
 #include "exec.h"
 #include "terminal.h"
+#include "tokens.h"
 
 #define INPUT_PIECE       32768
 #define PROGRESS_AFTER_MS 700
@@ -414,6 +415,9 @@ static void finish(struct exec *x)
 		out_flush(o);
 		text_free(&rest[i]);
 	}
+	/* What can't be revoked now is the next settling's: what the run made is saved all the same. */
+	if (x->record)
+		(void)tokens_revoke(x->h, x->id);
 	if (x->record && oc_run_finish(x->run, &err) < 0)
 		host_report(x->h, "the run ended, but what it left could not all be settled", err);
 	oc_error_free(err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
-#include "errand.h"
+#include "toolbelt/later.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +44,7 @@ int host_open(struct host *h)
 
 void host_close(struct host *h)
 {
-	errands_end(h);
+	later_end(h);
 	oc_workspace_free(h->workspace);
 	oc_store_free(h->store);
 	oc_context_free(h->ctx);

@@ -12,6 +12,7 @@
 enum { EXIT_GOOD = 0, EXIT_NO = 1, EXIT_USAGE = 2, EXIT_TIMED_OUT = 124, EXIT_NOT_RUN = 125 };
 
 struct errand;
+struct later;
 struct host {
 	struct out out, err;
 	bool json, verbose;
@@ -19,6 +20,7 @@ struct host {
 	oc_store *store;
 	oc_workspace *workspace; /* made when it is first needed */
 	struct errand *errands;  /* errand.h */
+	struct later *laters;    /* toolbelt/later.h */
 };
 
 struct host_command {

@@ -284,4 +284,5 @@ void check_binding(struct reading *r, const struct config_scope *scope, const ch
 	check_executor(r, b);
 	check_workspace(r, b);
 	check_place(r, b);
+	check_github(r, b);
 }

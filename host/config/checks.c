@@ -112,6 +112,9 @@ void check_connections(struct reading *r)
 			one->config->base_url = "https://github.com";
 		if (!one->config->git)
 			one->config->git = "user";
+		one->api = strcmp(one->config->base_url, "https://github.com")
+		                   ? at(r, "%s/api/v3", one->config->base_url)
+		                   : "https://api.github.com";
 		check_app(r, one, field);
 		check_bot(r, one, field);
 	}

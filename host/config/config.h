@@ -49,6 +49,7 @@ struct config_connection {
 	const char *id, *type;
 	struct config_connection_config *config;
 	struct config_connection_secrets *secret_refs;
+	const char *api; /* worked out: "https://api.github.com", or base_url/api/v3 */
 };
 
 struct config_authorization {
@@ -108,6 +109,13 @@ struct config_secret { /* one that the binding selects */
 	const char *variable; /* under which the run gets it */
 };
 
+/* How git signs in, in the binding's runs. */
+enum config_git {
+	CONFIG_GIT_OWN,        /* as it would anyway */
+	CONFIG_GIT_TOOLBELT,   /* by tokens that the host makes for the run */
+	CONFIG_GIT_ENVIRONMENT /* by the personal token among its secrets */
+};
+
 struct config_scope;
 struct config_binding {
 	const char *name, *executor, *connection;
@@ -124,7 +132,9 @@ struct config_binding {
 	const struct config_connection *link; /* the connection, or NULL */
 	const char *kind;                     /* "none", "sandbox" or "container" */
 	const struct config_placement *place; /* of that kind; NULL for none */
-	struct config_texts granted;          /* operations with toolsets expanded, sorted, each once */
+	const char *repo; /* OWNER/NAME that the connection's operations act on; NULL: there are none */
+	enum config_git git;
+	struct config_texts granted; /* operations with toolsets expanded, sorted, each once */
 	struct config_secret *secrets;
 	size_t n_secrets;
 };

@@ -12,6 +12,7 @@ enum {
 	GIT_CREDENTIAL,
 	ISSUE_COMMENT,
 	ISSUE_GET,
+	ISSUE_LABEL,
 	PULL_COMMENT,
 	PULL_CREATE,
 	PULL_GET,
@@ -33,6 +34,7 @@ const char *const operation_names[] = {
 	[GIT_CREDENTIAL] = "github.git.credential",
 	[ISSUE_COMMENT] = "github.issue.comment",
 	[ISSUE_GET] = "github.issue.get",
+	[ISSUE_LABEL] = "github.issue.label",
 	[PULL_COMMENT] = "github.pull.comment",
 	[PULL_CREATE] = "github.pull.create",
 	[PULL_GET] = "github.pull.get",
@@ -52,8 +54,8 @@ const char *const operation_names[] = {
 #define WORKS  (BIT(RUN_POLICY) | BIT(WORK_GET) | BIT(WORK_NOTE) | BIT(WORK_STATUS) | BIT(WORKSPACE_SAVED))
 static const operation_set toolsets[] = {
 	/* What an author of a change does: reads the issue, proposes the change, talks about both, and knows its Work. */
-	[SET_AUTHOR - OPERATIONS] = BIT(CHECK_LIST) | BIT(ISSUE_COMMENT) | BIT(ISSUE_GET) | BIT(PULL_COMMENT) |
-	                            BIT(PULL_CREATE) | BIT(PULL_GET) | BIT(PULL_UPDATE) | WORKS,
+	[SET_AUTHOR - OPERATIONS] = BIT(CHECK_LIST) | BIT(ISSUE_COMMENT) | BIT(ISSUE_GET) | BIT(ISSUE_LABEL) |
+	                            BIT(PULL_COMMENT) | BIT(PULL_CREATE) | BIT(PULL_GET) | BIT(PULL_UPDATE) | WORKS,
 	/* What the workspace itself needs: git signs in by it.  Agents never call it. */
 	[SET_WORKSPACE - OPERATIONS] = BIT(GIT_CREDENTIAL),
 	/* What needs no service: the run's own Work. */

@@ -61,6 +61,10 @@ struct config_texts policy_list(struct reading *r, const struct node *normal, co
 void check_place(struct reading *r, struct config_binding *b);
 /* claude.c: the config directory of a sandboxed Claude Code; `write` NULL: not known */
 void check_claude(struct reading *r, const struct config_binding *b, const struct config_texts *write);
+/* github.c: the repository that the binding acts on, how its git signs in, and what stands in the way of that */
+void check_github(struct reading *r, struct config_binding *b);
+/* git_config.c: warns of what a git configuration that a run reads has of the operator's own */
+void check_git_config(struct reading *r, const struct config_binding *b, const struct node *normal);
 /* rules.c: rules of a policy that can never matter */
 void check_rules(struct reading *r, const char *field, const struct node *normal);
 /* seed.c: what a Work's home starts with; and that no run of any binding may write it */

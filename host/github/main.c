@@ -21,10 +21,8 @@ static const struct op {
 	int seconds;
 	bool plain; /* has no api, repository or auth */
 } ops[] = {
-	{ "mint", op_mint, 50, false },
-	{ "revoke", op_revoke, 100, true },
-	{ "identity", op_identity, 50, false },
-	{ "check", op_check, 50, false },
+	{ "mint", op_mint, 50, false },   { "revoke", op_revoke, 100, true },   { "identity", op_identity, 50, false },
+	{ "check", op_check, 50, false }, { "perform", op_perform, 50, false },
 };
 
 #ifdef OC_FAULTS

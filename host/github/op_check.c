@@ -38,26 +38,31 @@ static void add_clock(json_t *checks, const struct github_answer *a)
 		    llabs(apart) <= APART_MAX_S ? NULL : "timedatectl set-ntp true; timedatectl");
 }
 
-static bool granted(const json_t *installation, const char *name)
+static bool granted(const json_t *installation, const char *name, bool reading)
 {
 	const char *level = json_string_value(json_object_get(json_object_get(installation, "permissions"), name));
 
-	return level && (!strcmp(level, "write") || !strcmp(level, "admin"));
+	return level && (!strcmp(level, "write") || !strcmp(level, "admin") || (reading && !strcmp(level, "read")));
 }
 
-static void add_permission(struct github *g, json_t *checks, const json_t *installation, const char *name)
+/* want: the permission's name to write it, NAME:read to read. */
+static void add_permission(struct github *g, json_t *checks, const json_t *installation, const char *want)
 {
-	char id[100], title[120], fix[GITHUB_FIX_MAX], site[GITHUB_SITE_MAX];
-	bool ok = granted(installation, name);
+	char id[100], title[120], fix[GITHUB_FIX_MAX], site[GITHUB_SITE_MAX], name[61];
+	bool reading = strchr(want, ':') != NULL, ok;
+	const char *level = reading ? "read" : "write";
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(want, ":"), want);
+	ok = granted(installation, name, reading);
 
 	github_site(g, site);
-	snprintf(id, sizeof(id), "github.permission.%.60s", name);
-	snprintf(title, sizeof(title), "The App may write %.60s", name);
+	snprintf(id, sizeof(id), "github.permission.%s", name);
+	snprintf(title, sizeof(title), "The App may %s %s", level, name);
 	snprintf(fix, sizeof(fix),
-	         "give the App the permission %.60s: write on its page (%s/settings/apps, Permissions), then accept "
+	         "give the App the permission %s: %s on its page (%s/settings/apps, Permissions), then accept "
 	         "that where it is "
 	         "installed (%s/settings/installations)",
-	         name, site, site);
+	         name, level, site, site);
 	add(checks, id, title, ok, ok ? "granted" : "it was not granted", ok ? NULL : fix);
 }
 

@@ -70,6 +70,7 @@ static void by_itself(struct revoke *r, const json_t *token, const char *id)
 	if (!state_end(r->g, &r->s, r->run, id, "made", why))
 		github_forgive(r->g);
 	leave(r, token, why);
+	json_object_set_new(json_array_get(r->left, json_array_size(r->left) - 1), "gone", json_true());
 }
 
 static void end_one(struct revoke *r, const json_t *token, const char *id, const struct app_token *value)

@@ -7,7 +7,7 @@
 
 #define NOTES_MAX 12 /* of 4 KiB each: what is kept with a Work is 64 KiB at most */
 
-static json_t *load(const struct toolbelt *t, struct toolbelt_refusal *r)
+json_t *toolbelt_work(const struct toolbelt *t, struct toolbelt_refusal *r)
 {
 	oc_error *err = NULL;
 	char *text = NULL;
@@ -41,7 +41,7 @@ json_t *toolbelt_work_get(const struct toolbelt *t, const json_t *arguments, str
 		"id", "key", "scope", "binding", "branch", "baseline", "state", "created"
 	};
 	static const char *const of_run[] = { "id", "kind", "state", "reason", "created", "ended" };
-	json_t *work = load(t, r), *out = json_object(), *runs = json_array(), *run;
+	json_t *work = toolbelt_work(t, r), *out = json_object(), *runs = json_array(), *run;
 	bool good = out && runs;
 	size_t i;
 
@@ -91,7 +91,7 @@ static json_t *keep(const struct toolbelt *t, const char *name, json_t *value, s
 
 json_t *toolbelt_work_note(const struct toolbelt *t, const json_t *arguments, struct toolbelt_refusal *r)
 {
-	json_t *work = load(t, r), *notes = work ? json_deep_copy(data(work, TOOLBELT_NOTES)) : NULL;
+	json_t *work = toolbelt_work(t, r), *notes = work ? json_deep_copy(data(work, TOOLBELT_NOTES)) : NULL;
 
 	if (work && !notes)
 		notes = json_array();
@@ -129,7 +129,7 @@ json_t *toolbelt_work_status(const struct toolbelt *t, const json_t *arguments, 
 
 json_t *toolbelt_workspace_saved(const struct toolbelt *t, const json_t *arguments, struct toolbelt_refusal *r)
 {
-	json_t *work = load(t, r), *save = json_object_get(work, "save"), *out = NULL;
+	json_t *work = toolbelt_work(t, r), *save = json_object_get(work, "save"), *out = NULL;
 
 	(void)arguments;
 	if (work && json_is_object(save))

@@ -183,6 +183,7 @@ static int perform(struct attach *a)
 	oc_request request = OC_REQUEST_INIT;
 	oc_broker *broker = NULL;
 	struct texts specs = { 0 };
+	char *git = NULL;
 	int status = EXIT_NOT_RUN;
 
 	request.policy = host_string(json_object_get(a->plan, "policy"), "text");
@@ -192,16 +193,19 @@ static int perform(struct attach *a)
 	request.env = texts_list(&a->launch.env);
 	request.attach = 1;
 	terminal_size(&request.rows, &request.cols);
-	if (!binding_secrets(a->binding, &args, &specs) || a->launch.argv.failed || a->launch.env.failed) {
+	if (!binding_secrets(a->binding, &args, &specs) || (a->boxed && !binding_git(a->binding, &git)) ||
+	    a->launch.argv.failed || a->launch.env.failed) {
 		out_put(&a->h->err, "open-conduit: out of memory\n");
 	} else if (exec_secrets(a->h, &args) == 0 && make_broker(a, &broker) == 0) {
 		request.secrets = args.secret.v;
+		request.git_credential = git;
 		status = work_perform(a->h, broker, &a->work, &request, &args, !a->no_wait);
 	}
 	oc_broker_free(broker);
 	exec_secrets_free(&args);
 	free(args.secret.v);
 	texts_free(&specs);
+	free(git);
 	return status;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tokens.h"
 #include "work.h"
 
 #define SETTLE_TRIES 5
@@ -299,7 +300,7 @@ static bool settle_one(struct host *h, const char *id)
 
 bool work_settle(struct host *h)
 {
-	bool json = h->json, good = true;
+	bool json = h->json, good = tokens_revoke(h, NULL);
 	oc_error *err = NULL;
 	char *text = NULL;
 	json_t *works, *work;

@@ -26,7 +26,7 @@ import subprocess
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 INSTALLATION, BOT_ID = 42, 987654321
 API, T0, DOC = "https://api.github.com", "2024-01-01T00:00:00Z", "https://docs.github.com/rest"
@@ -76,6 +76,7 @@ class Fake:
         self.scope, self.granted = None, dict(GRANTED)
         self.ttl, self.skew, self.suspend = 3600, 0, False
         self.server = None
+        self.query = {}  # of the request that is answered
 
     # ---- its life ----
 
@@ -362,6 +363,7 @@ class Handler(BaseHTTPRequestHandler):
                                                "User-Agent header"})
         try:
             with self.fake.lock:
+                self.fake.query = dict(parse_qsl(urlsplit(self.path).query))
                 status, value = self.fake.api(self.command, path, self.headers.get("Authorization"), raw)
         except Http as e:
             status, value = e.status, e.body

@@ -184,9 +184,14 @@ def rules(h):
         ("a variable that is none", put(*B, "config", "secret_env", "claude-token", "A-B"), f0 + ".config.secret_env.claude-token", "sandbox_config", "variable"),
         ("an env that is none", put(*B, "config", "env", "A=B", "x"), f0 + ".config.env.A=B", "sandbox_config", "variable"),
         # extensions, routes, names
-        ("two extensions", lambda d: d["scopes"][0]["extensions"].append(copy.deepcopy(d["scopes"][0]["extensions"][0])), "scopes[0].extensions[1].name", "sandbox_config", "two extensions"),
+        ("two extensions", lambda d: d["scopes"][0]["extensions"].append(copy.deepcopy(d["scopes"][0]["extensions"][0])), "scopes[0].extensions[2].name", "sandbox_config", "two extensions"),
         ("an extension of no connection", put(*S, "extensions", 0, "connection", "none"), "scopes[0].extensions[0].connection", "sandbox_config", "no connection"),
         ("an extension of no scope", put(*S, "extensions", 0, "config", "scope", "wbe"), "scopes[0].extensions[0].config.scope", "sandbox_config", "web"),
+        ("no extension says which repository", drop(*S, "extensions", 0), f0 + ".connection", "sandbox_config", "which one the connection \"bot\" is for"),
+        ("git as the bot, nobody says where", both(drop(*S, "extensions", 0), put(*B, "operations", [])), f0 + ".connection", "sandbox_config", "the binding's git"),
+        ("two repositories", lambda d: d["scopes"][0]["extensions"].append({**d["scopes"][0]["extensions"][0], "name": "other", "config": {**d["scopes"][0]["extensions"][0]["config"], "repo": "acme/other"}}),
+         f0 + ".connection", "sandbox_config", "acme/other"),
+        ("git as the bot without a toolbelt", both(put(*POLICY, "sockets", []), drop(*B, "requires", "toolbelt")), f0 + ".sandbox.config.sockets", "sandbox_denied", "git signs in"),
         ("a route to no binding", put(*S, "routes", 0, "binding", "agnet"), "scopes[0].routes[0].binding", "sandbox_config", '"agent"'),
         ("a route of nobody", put(*S, "routes", 0, "handler", "gitlab"), "scopes[0].routes[0].handler", "sandbox_config", "handles"),
         ("inject into a shell", put(*S, "routes", 0, "binding", "job"), "scopes[0].routes[0].active_policy", "sandbox_config", "queue"),
@@ -286,6 +291,30 @@ def seeds(h, base):
     h.check(quiet == [(True, [])] * 5, "control: granted, the image's own, not there, no JSON, too deep", quiet)
 
 
+def git_configs(h, base):
+    """What a git configuration of the operator's brings along."""
+    path = os.path.realpath(h.HOME) + "/.gitconfig"
+
+    def told(text, grant="~/.gitconfig", at="read"):
+        with open(path, "w") as f:
+            f.write(text)
+        doc = copy.deepcopy(base)
+        of(doc, *BOX)["read"] = [grant] if at == "read" else []
+        if at == "write":
+            of(doc, *BOX)["write"].append(grant)
+        (a,) = h.batch([json.dumps(doc)])
+        os.unlink(path)
+        return [w[2].split(" has ")[1].split(":")[0] for w in a["warnings"] if "it comes along" in w[2] and "s3cret" not in json.dumps(w)]
+    helper, header, url = "a credential.helper", "an http.extraHeader", "a URL with a token or a password"
+    rows = [('[user]\n\tname = A\n[credential]\n\thelper = !/usr/local/bin/s3cret\n', helper), ('[Credential "https://github.com"] HELPER = s3cret\n', helper),
+            ('[http "https://github.com/"]\n  extraHeader = Authorization: s3cret\n', header), ('[url "https://s3cret@github.com/"]\n\tinsteadOf = https://github.com/\n', url),
+            ('[remote "x"]\n\turl = https://me:s3cret@github.com/a/b\n', url)]
+    h.check([told(t) for t, _ in rows] == [[w] for _, w in rows], "a git configuration that is granted: helpers, headers and tokens in it are warned of, and not shown", [told(t) for t, _ in rows])
+    quiet = [told(t) for t in ("[user]\n\tname = A\n\temail = a@b.example\n", "# [credential]\n# helper = x\n", "[credential]\n\tusername = x\n", '[url "git@github.com:"]\n\tinsteadOf = x\n')]
+    h.check(quiet == [[]] * 4, "control: names and addresses of mail aren't", quiet)
+    h.check([told(rows[0][0], at="none"), told(rows[0][0], h.HOME + "/.config"), told(rows[0][0], "~/.gitconfig", "write")] == [[], [], [helper]], "only where it is granted, by write too")
+
+
 def warned(h):
     base = json.loads(h.fixture("tests/host/config/full.json"))
     other = copy.deepcopy(base["scopes"][0]["bindings"][0])
@@ -295,6 +324,7 @@ def warned(h):
         ("a branch for all", put(*B, "config", "branch", "agent/all"), f0 + ".config.branch", "same branch"),
         ("a secret of nobody", put(*S, "secret_refs", "spare", "keyring:spare"), "scopes[0].secret_refs.spare", "nothing selects"),
         ("a deny beneath a deny", add(*POLICY, "read", "deny", "~/.config/op/x"), f0 + ".sandbox.config.read.deny[2]", "denied anyway"),
+        ("git's host isn't granted", put(*POLICY, "network", "allow", ["api.anthropic.com", "github.example.com:8443"]), f0 + ".sandbox.config.network.allow", "git fetch and git push will fail"),
         ("no credential in a container", both(put(*C, "operations", []), put(*C, "connection", "bot")), f1 + ".operations", "git push"),
     ]
     texts = []
@@ -306,6 +336,7 @@ def warned(h):
            if not a["ok"] or not any(w[0] == field and words in w[2] for w in a["warnings"])]
     h.check(not bad, "%d warnings, and the config loads" % len(rows), bad[:1])
     seeds(h, base)
+    git_configs(h, base)
     # A part of what is writable may be read-only.
     doc = copy.deepcopy(base)
     of(doc, *BOX)["read"] = ["{workspace}/docs"]
