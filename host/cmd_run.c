@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "binding.h"
 #include "executor/prompt.h"
@@ -16,9 +15,6 @@
 #include "serve/link.h"
 #include "toolbelt/toolbelt.h"
 #include "work/work.h"
-
-#define RUN_ID      12
-#define RUN_LETTERS "abcdefghijklmnopqrstuvwxyz234567"
 
 enum { O_WORK, O_INPUT, O_TIMEOUT, O_DETACH, O_NO_WAIT, O_JSON, O_VERBOSE };
 
@@ -57,7 +53,7 @@ struct turn {
 	char *home;    /* the Work's own, in a container */
 	bool toolbelt; /* the run has one */
 	json_t *bot;   /* in whose name its git commits, or NULL */
-	char run[RUN_ID + 1];
+	char run[HOST_RUN_ID + 1];
 	bool told; /* the end of an own Work was already seen to */
 
 	/* Of an executor that speaks with us: */
@@ -90,38 +86,9 @@ static bool needs_clone(struct turn *t)
 	return false;
 }
 
-/* Find the Work, or begin it: only then is a branch asked of the input. */
 static bool open_work(struct turn *t)
 {
-	const struct config_author *author = t->binding->config->author;
-	oc_work_options o = OC_WORK_OPTIONS_INIT;
-	oc_error *err = NULL;
-	char *text = NULL, *branch = NULL, full[600];
-
-	if (t->key) {
-		snprintf(full, sizeof(full), "%.250s/%.250s", t->name, t->key);
-		if (oc_work_get(t->h->store, full, &text, NULL) >= 0)
-			t->work = host_parse(t->h, "the Work", text);
-		text = NULL;
-	}
-	if ((!t->work || !strcmp(host_string(t->work, "state"), "finished")) &&
-	    turn_branch(t->h, t->binding, &t->input, &branch) < 0)
-		return false;
-	json_decref(t->work);
-	t->work = NULL;
-	o.scope = t->binding->scope->id;
-	o.binding = t->binding->name;
-	o.key = t->key;
-	o.checkout = t->binding->resource->config->checkout;
-	o.branch = branch;
-	o.author_name = author ? author->name : NULL;
-	o.author_email = author ? author->email : NULL;
-	if (oc_work_open(t->h->store, &o, &text, &err) < 0)
-		host_report(t->h, "not run", err);
-	else
-		t->work = host_parse(t->h, "the Work", text);
-	oc_error_free(err);
-	free(branch);
+	t->work = work_open_binding(t->h, t->binding, t->key, &t->input);
 	return t->work != NULL;
 }
 
@@ -175,22 +142,10 @@ static int make_home(struct turn *t)
 	return t->home ? 0 : busy ? EXEC_BUSY : EXIT_NOT_RUN;
 }
 
-static int random_run(char out[RUN_ID + 1])
-{
-	unsigned char bytes[RUN_ID];
-
-	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
-		return -1;
-	for (size_t i = 0; i < RUN_ID; i++)
-		out[i] = RUN_LETTERS[bytes[i] % 32];
-	out[RUN_ID] = 0;
-	return 0;
-}
-
 static int choose_id(struct turn *t)
 {
 	if (!t->queued)
-		return random_run(t->run);
+		return host_run_id(t->run);
 	snprintf(t->run, sizeof(t->run), "%s", t->queued);
 	return 0;
 }
@@ -350,6 +305,7 @@ static int perform_talk(struct turn *t, oc_broker *broker, const struct executor
 		                   .run = t->run,
 		                   .prompt = &t->prompt,
 		                   .detach = t->detach,
+		                   .hosted = t->queued && t->executor->inject,
 		                   .needs_tools = requires && requires->toolbelt };
 	a->talk = &agent_talk;
 	a->talk_userdata = &t->agent;
@@ -483,7 +439,7 @@ static int submit(struct turn *t)
 	/* Who won't wait for a busy Work doesn't wait in a queue either. */
 	if (!t->detach || t->no_wait || t->queued)
 		return 0;
-	return random_run(t->run) < 0 ? -1 : link_submit(t->h, &turn);
+	return host_run_id(t->run) < 0 ? -1 : link_submit(t->h, &turn);
 }
 
 /* Started by the daemon: the id is one that somebody was given, and descriptor 3 says by its lock that we are there. */
@@ -492,7 +448,7 @@ static bool take_queued(struct turn *t)
 	t->queued = getenv("OPEN_CONDUIT_QUEUED");
 	if (!t->queued)
 		return true;
-	if (strlen(t->queued) != RUN_ID || strspn(t->queued, RUN_LETTERS) != RUN_ID ||
+	if (strlen(t->queued) != HOST_RUN_ID || strspn(t->queued, HOST_RUN_LETTERS) != HOST_RUN_ID ||
 	    fcntl(3, F_SETFD, FD_CLOEXEC) < 0) {
 		out_put(&t->h->err, "open-conduit: OPEN_CONDUIT_QUEUED is set by open-conduit serve alone\n");
 		return false;

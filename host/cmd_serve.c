@@ -27,9 +27,24 @@ static const struct opt_command COMMAND = {
 	.opts = OPTIONS,
 };
 
+static void print_route(struct host *h, const json_t *route)
+{
+	const json_t *error = json_object_get(route, "error");
+	char polled[64];
+
+	host_time(json_object_get(route, "polled"), polled, sizeof(polled));
+	out_printf(&h->out, "route     %s: issues of %s for %s; heard %s\n", host_string(route, "route"),
+	           host_string(route, "repository"), host_string(route, "binding"),
+	           json_is_null(json_object_get(route, "polled")) ? "never" : polled);
+	if (json_is_object(error))
+		out_printf(&h->out, "          %s\n          fix    %s\n", host_string(error, "message"),
+		           host_string(error, "fix") ? host_string(error, "fix") : "open-conduit doctor");
+}
+
 static void print_status(struct host *h, const json_t *status)
 {
 	static const char *const names[] = { "pid", "jobs", "queued", "starting", "started", "adopted" };
+	const json_t *route;
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -37,6 +52,7 @@ static void print_status(struct host *h, const json_t *status)
 		           (long long)json_integer_value(json_object_get(status, names[i])));
 	if (json_is_true(json_object_get(status, "draining")))
 		out_put(&h->out, "draining: nothing new is started\n");
+	json_array_foreach(json_object_get(status, "routes"), i, route) print_route(h, route);
 }
 
 static int no_daemon(struct host *h)

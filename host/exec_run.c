@@ -129,7 +129,8 @@ static void state(oc_run *run, const char *name, const char *json, void *userdat
 		if (x->args->talk)
 			x->args->talk->running(run, x->args->talk_userdata);
 		if (x->args->detach) {
-			end_input(x);
+			if (!x->args->talk)
+				end_input(x);
 			x->leaving = true;
 		}
 	} else if (!strcmp(name, "checking") || !strcmp(name, "held")) {

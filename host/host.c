@@ -151,6 +151,18 @@ long long host_mono_ms(void)
 	return clock_ms(CLOCK_MONOTONIC);
 }
 
+int host_run_id(char out[HOST_RUN_ID + 1])
+{
+	unsigned char bytes[HOST_RUN_ID];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		return OC_EIO;
+	for (size_t i = 0; i < HOST_RUN_ID; i++)
+		out[i] = HOST_RUN_LETTERS[bytes[i] % 32];
+	out[HOST_RUN_ID] = 0;
+	return 0;
+}
+
 int host_uuid(char out[37])
 {
 	unsigned char b[16];

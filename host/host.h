@@ -11,6 +11,9 @@
 /* Exit statuses of our own.  125 is for `exec`, whose other statuses belong to the command it runs. */
 enum { EXIT_GOOD = 0, EXIT_NO = 1, EXIT_USAGE = 2, EXIT_TIMED_OUT = 124, EXIT_NOT_RUN = 125 };
 
+#define HOST_RUN_ID      12
+#define HOST_RUN_LETTERS "abcdefghijklmnopqrstuvwxyz234567"
+
 struct errand;
 struct later;
 struct host {
@@ -63,6 +66,7 @@ long long host_time_ms(const json_t *value); /* -1: unknown */
 long long host_now_ms(void);                 /* the wall clock's */
 long long host_mono_ms(void);                /* from no moment in particular, and never back */
 int host_uuid(char out[37]);                 /* by lot; negative: no random bytes */
+int host_run_id(char out[HOST_RUN_ID + 1]);  /* the same, for a run */
 /* An array of words as a shell would read it, for showing. */
 void host_command_line(struct text *out, const json_t *argv);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "render.h"
+#include "serve/place.h"
 
 #define LOOK_MS   250 /* for messages that were queued */
 #define RETRY_MS  50
@@ -127,7 +128,7 @@ static void flush(struct agent *a)
 	oc_error_free(err);
 }
 
-static void close_input(struct agent *a)
+static void end_input(struct agent *a)
 {
 	oc_error *err = NULL;
 
@@ -136,18 +137,42 @@ static void close_input(struct agent *a)
 		oc_error_free(err);
 }
 
+static bool note(struct agent *a, const char *type)
+{
+	oc_error *err = NULL;
+
+	if (oc_store_note(a->h->store, a->run, type, "{}", &err) >= 0)
+		return true;
+	oc_error_free(err);
+	return false;
+}
+
+bool agent_close(struct agent *a)
+{
+	if (a->hosted && !a->closed && !note(a, AGENT_CLOSED))
+		return false;
+	serve_fault("agent:closing");
+	end_input(a);
+	return true;
+}
+
 static void running(oc_run *run, void *userdata)
 {
 	struct agent *a = userdata;
+	bool stays;
 
 	a->handle = run;
 	if (a->written)
 		return;
 	a->written = true;
-	text_puts(&a->unsent, a->prompt->line);
+	/* Said before the first word, so that whoever finds it half done knows. */
+	stays = !a->detach || (a->hosted && note(a, AGENT_HOSTED));
+	serve_fault("agent:hosted");
+	if (a->prompt)
+		text_puts(&a->unsent, a->prompt->line);
 	flush(a);
-	if (a->detach)
-		close_input(a); /* nobody will be there to say more, or to see that it is done */
+	if (!stays || a->closed)
+		end_input(a); /* nobody will be there to say more, or to see that it is done */
 }
 
 /* Given is said before it is: a message that is written and not known to be given could be given twice. */
@@ -166,10 +191,19 @@ static void give(struct agent *a, const json_t *message)
 		tell(a, "a message can't be given", err);
 	if (rc <= 0 || !add_mark(a, mark, number))
 		return;
+	serve_fault("agent:given");
 	a->executor->talk->message(&a->unsent, mark, text);
 	flush(a);
-	out_printf(&a->h->err, "open-conduit: message %lld is given to the agent\n", (long long)number);
+	serve_fault("agent:written");
+	out_printf(&a->h->err, "open-conduit: message %lld is given to the agent%s%s\n", (long long)number,
+	           a->hosted ? " of run " : "", a->hosted ? a->run : "");
 	out_flush(&a->h->err);
+}
+
+/* A line at a time, so that one that is half written where a host is killed is the only one. */
+static bool full(const struct agent *a)
+{
+	return a->hosted && (a->unsent.len || oc_run_unsent(a->handle));
 }
 
 static void take_messages(struct agent *a)
@@ -180,13 +214,21 @@ static void take_messages(struct agent *a)
 	size_t i;
 
 	a->looked = host_mono_ms();
+	a->look = false;
 	if (oc_work_messages(a->h->store, a->work, &text, &err) < 0) {
 		oc_error_free(err); /* a store that is busy is asked again */
+		a->look = a->hosted;
 		return;
 	}
 	list = json_loads(text, JSON_ALLOW_NUL, NULL);
 	free(text);
-	json_array_foreach(list, i, one) give(a, one);
+	json_array_foreach(list, i, one)
+	{
+		a->look = full(a);
+		if (a->look)
+			break;
+		give(a, one);
+	}
 	json_decref(list);
 }
 
@@ -210,6 +252,20 @@ static bool is_done(struct agent *a)
 	return !a->tasks_seen || host_mono_ms() - a->idle_since >= SETTLE_MS;
 }
 
+static bool wants_messages(const struct agent *a)
+{
+	if (a->interrupted || !a->executor->inject)
+		return false;
+	return a->hosted ? a->look && !full(a) : host_mono_ms() - a->looked >= LOOK_MS;
+}
+
+int agent_wait(const struct agent *a)
+{
+	if (!a->written || a->closed || a->stopped)
+		return -1;
+	return a->unsent.len || a->look ? RETRY_MS : a->idle_since ? LOOK_MS : -1;
+}
+
 static int turn(oc_run *run, void *userdata)
 {
 	struct agent *a = userdata;
@@ -219,13 +275,13 @@ static int turn(oc_run *run, void *userdata)
 	a->handle = run;
 	flush(a);
 	a->tasks_seen |= a->outcome.finished && !a->executor->talk->idle(a->reader);
-	if (!a->interrupted && a->executor->inject && host_mono_ms() - a->looked >= LOOK_MS)
+	if (wants_messages(a))
 		take_messages(a);
 	if (is_done(a)) {
 		if (!a->interrupted && a->executor->inject)
 			take_messages(a); /* the last look: what comes later waits for the next turn */
-		if (a->interrupted || all_delivered(a))
-			close_input(a);
+		if (a->interrupted || (all_delivered(a) && !a->look))
+			(void)agent_close(a);
 	}
 	return a->unsent.len ? RETRY_MS : LOOK_MS;
 }

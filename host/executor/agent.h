@@ -16,6 +16,8 @@
 #define AGENT_TOOLS_NAME "open-conduit" /* of the server that is the toolbelt */
 #define AGENT_PROMPT     "prompt.json"  /* of the file of {run} that is the first line of its input */
 #define AGENT_SESSION    "OPEN_CONDUIT_SESSION"
+#define AGENT_HOSTED     "hosted"       /* the note of a run whose input stays open for the daemon's sake */
+#define AGENT_CLOSED     "input-closed" /* the note that this is over, or about to be */
 
 /* How a turn went, as far as its output tells. */
 struct agent_outcome {
@@ -39,6 +41,8 @@ struct agent {
 	const char *work, *run; /* ids */
 	const struct agent_prompt *prompt;
 	bool detach, needs_tools;
+	bool hosted; /* its host may go and another come: what is known of it is in the store, and its messages are looked
+	                for when `look` says so */
 
 	/* its own */
 	void *reader;
@@ -52,7 +56,7 @@ struct agent {
 	size_t n_marks;
 	struct text *shown; /* where events are rendered while output is read */
 	struct text unsent; /* of its input: the library had no room */
-	bool written, closed, interrupted, stopped, tasks_seen;
+	bool written, closed, interrupted, stopped, tasks_seen, look;
 	long long looked, idle_since;
 };
 
@@ -84,6 +88,16 @@ const json_t *agent_noted(const json_t *run);
 /* A run that is over and that nobody listened to to its end: judged by its journal, and noted; messages that it shows to
  * have arrived are delivered.  False: there was nothing to do. */
 bool agent_settle(struct host *h, const json_t *run);
+/* Take over an agent that another host began with, by the record of its run: what it was given is known by its marks, and what
+ * isn't known to have arrived is written again (talk.h: that does no harm).  Before agent_talk.running().  Negative: no memory. */
+int agent_take_over(struct agent *agent, const json_t *run);
+/* Did its first host leave its input open?  May it still be spoken to? */
+bool agent_was_hosted(const json_t *run);
+bool agent_is_open(const json_t *run);
+/* Say in the run's history that no more is written to it, then end its input.  False: that can't be said, so it isn't. */
+bool agent_close(struct agent *agent);
+/* When it wants its turn again; -1: only when something happens. */
+int agent_wait(const struct agent *agent);
 /* Know a message (0: the prompt) by its mark. */
 int agent_watch(struct agent *agent, const char *mark, int64_t number);
 

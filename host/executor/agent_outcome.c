@@ -132,7 +132,7 @@ const struct executor *agent_executor_of(const json_t *run)
 }
 
 /* What the run's first line was marked with: it is a file of the plan. */
-static void watch_prompt(struct agent *a, const json_t *run)
+static void watch_prompt(struct agent *a, const json_t *run, bool again)
 {
 	const json_t *files = json_object_get(json_object_get(json_object_get(run, "plan"), "command"), "files"), *file;
 	size_t i;
@@ -146,11 +146,14 @@ static void watch_prompt(struct agent *a, const json_t *run)
 
 		if (mark)
 			(void)!agent_watch(a, mark, 0);
+		if (mark && again)
+			text_puts(&a->unsent, text);
 		json_decref(line);
 	}
 }
 
-static void watch_messages(struct agent *a)
+/* Those that were given to this run, one by one, and are not known to be delivered. */
+static void watch_messages(struct agent *a, bool again)
 {
 	char *text = NULL;
 	json_t *list, *one;
@@ -166,9 +169,14 @@ static void watch_messages(struct agent *a)
 	json_array_foreach(list, i, one)
 	{
 		const char *run = host_string(one, "run"), *mark = host_string(one, "mark");
+		bool with_prompt;
 
-		if (run && mark && !strcmp(run, a->run))
-			(void)!agent_watch(a, mark, json_integer_value(json_object_get(one, "number")));
+		if (!run || !mark || strcmp(run, a->run))
+			continue;
+		with_prompt = a->n_marks && !strcmp(a->marks[0].mark, mark);
+		(void)!agent_watch(a, mark, json_integer_value(json_object_get(one, "number")));
+		if (again && !with_prompt && host_string(one, "text"))
+			a->executor->talk->message(&a->unsent, mark, host_string(one, "text"));
 	}
 	json_decref(list);
 }
@@ -182,7 +190,8 @@ static void piece(int stream, uint64_t offset, const void *data, size_t len, voi
 		a->executor->talk->read(a->reader, data, len);
 }
 
-const json_t *agent_noted(const json_t *run)
+/* The last note of this type. */
+static const json_t *note_of(const json_t *run, const char *name)
 {
 	const json_t *events = json_object_get(run, "events");
 
@@ -190,10 +199,39 @@ const json_t *agent_noted(const json_t *run)
 		const json_t *one = json_array_get(events, i);
 		const char *type = host_string(one, "type");
 
-		if (type && !strcmp(type, "note:" AGENT_NOTE))
+		if (type && !strncmp(type, "note:", 5) && !strcmp(type + 5, name))
 			return json_object_get(one, "data");
 	}
 	return NULL;
+}
+
+const json_t *agent_noted(const json_t *run)
+{
+	return note_of(run, AGENT_NOTE);
+}
+
+bool agent_was_hosted(const json_t *run)
+{
+	const struct executor *e = agent_executor_of(run);
+
+	return e && e->inject && note_of(run, AGENT_HOSTED);
+}
+
+bool agent_is_open(const json_t *run)
+{
+	return agent_was_hosted(run) && !note_of(run, AGENT_CLOSED);
+}
+
+/* A host that said that it left has written the prompt before. */
+int agent_take_over(struct agent *a, const json_t *run)
+{
+	a->hosted = a->look = true;
+	a->closed = !agent_is_open(run);
+	if (agent_begin(a) < 0)
+		return OC_ENOMEM;
+	watch_prompt(a, run, !a->closed && !note_of(run, "left"));
+	watch_messages(a, !a->closed);
+	return a->unsent.failed ? OC_ENOMEM : 0;
 }
 
 bool agent_settle(struct host *h, const json_t *run)
@@ -212,8 +250,8 @@ bool agent_settle(struct host *h, const json_t *run)
 	if (!a.executor || !a.run || agent_noted(run))
 		return false;
 	if (agent_begin(&a) == 0) {
-		watch_prompt(&a, run);
-		watch_messages(&a);
+		watch_prompt(&a, run, false);
+		watch_messages(&a, false);
 		while (rc > 0)
 			rc = oc_store_output(h->store, a.run, &offset, piece, &a, &err);
 		a.executor->talk->end(a.reader);

@@ -43,7 +43,8 @@ struct talk {
 	void (*close)(void *reader);
 	/* Does nothing go on, and nothing begin by itself?  But for messages that were written and not delivered. */
 	bool (*idle)(const void *reader);
-	/* Append what is written to say something to it, or to make it stop what it does. */
+	/* Append what is written to say something to it, or to make it stop what it does.  A message that comes twice by one
+	 * mark must be taken once. */
 	void (*message)(struct text *out, const char *mark, const char *text);
 	void (*interrupt)(struct text *out);
 };

@@ -35,7 +35,7 @@ struct github {
 
 /* What an operation does: its answer, or NULL with g->error. */
 typedef json_t *github_op(struct github *g);
-github_op op_mint, op_revoke, op_identity, op_check, op_perform;
+github_op op_mint, op_revoke, op_identity, op_check, op_perform, op_poll;
 
 struct github_call {
 	const char *method;

@@ -22,7 +22,7 @@ static const struct op {
 	bool plain; /* has no api, repository or auth */
 } ops[] = {
 	{ "mint", op_mint, 50, false },   { "revoke", op_revoke, 100, true },   { "identity", op_identity, 50, false },
-	{ "check", op_check, 50, false }, { "perform", op_perform, 50, false },
+	{ "check", op_check, 50, false }, { "perform", op_perform, 50, false }, { "poll", op_poll, 120, false },
 };
 
 #ifdef OC_FAULTS

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs that go on without the host that started them: the daemon is their host then.  It answers what they call and sees
- * their end; their output is on the disk, and nobody reads it here. */
+ * their end; their output is on the disk, and is read here only of agents that are spoken with (hosted.c). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,12 +59,18 @@ static bool open_run(struct serve_adopted *a)
 	ops.ended = ended;
 	ops.failed = failed;
 	ops.call = call;
+	hosted_begin(a);
+	if (a->agent) {
+		ops.state = hosted_state;
+		ops.output = hosted_output;
+	}
 	serve_fault("serve:adopting");
 	/* It was running, so its guard has written that it was started: a run is connected to here, or refused, and never
 	 * launched. */
 	if (oc_run_open(a->s->h->store, a->id, &ops, a, &a->run, &err) < 0) {
 		oc_error_free(err);
 		a->run = NULL;
+		hosted_end(a);
 		return false;
 	}
 	serve_fault("serve:adopted");
@@ -103,6 +109,7 @@ static void take(struct serve *s, const json_t *row)
 static void drop(struct serve_adopted *a)
 {
 	oc_run_free(a->run);
+	hosted_end(a);
 	free(a->binding);
 	free(a->work);
 	free(a);
@@ -125,7 +132,7 @@ static void drop_unseen(struct serve *s)
 	}
 }
 
-static bool ripe(const json_t *row)
+bool serve_ripe(const json_t *row)
 {
 	long long age = host_now_ms() - host_time_ms(json_object_get(row, "created"));
 
@@ -162,7 +169,7 @@ void serve_adopt(struct serve *s)
 
 		if (a)
 			a->seen = true;
-		else if (ripe(row))
+		else if (serve_ripe(row))
 			take(s, row);
 		else
 			s->unripe = true;
@@ -190,9 +197,13 @@ void serve_adopted_turn(struct serve *s)
 {
 	struct serve_adopted **at = &s->adopted;
 
+	s->hurry = -1;
 	while (*at) {
 		struct serve_adopted *a = *at;
+		int wait = hosted_turn(a);
 
+		if (wait >= 0 && (s->hurry < 0 || wait < s->hurry))
+			s->hurry = wait;
 		if (a->ended) {
 			finish(s, a);
 			*at = a->next;
@@ -202,6 +213,7 @@ void serve_adopted_turn(struct serve *s)
 		if (a->failed) {
 			oc_run_free(a->run);
 			a->run = NULL;
+			hosted_end(a);
 			a->failed = false;
 			a->again = host_mono_ms() + AGAIN_MS;
 			serve_settle(s, NULL);

@@ -42,10 +42,11 @@ static json_t *submit(struct serve *s, const json_t *params, json_t **error)
 
 static json_t *status(struct serve *s)
 {
-	return json_pack("{s:i, s:i, s:I, s:i, s:b, s:I, s:I, s:I, s:I}", "version", 1, "pid", (int)getpid(), "up_ms",
-	                 (json_int_t)(host_mono_ms() - s->began), "jobs", s->jobs, "draining", s->draining, "queued",
-	                 (json_int_t)s->queued, "starting", (json_int_t)s->starting, "started", (json_int_t)s->started,
-	                 "adopted", (json_int_t)serve_adopted_count(s));
+	return json_pack("{s:i, s:i, s:I, s:i, s:b, s:I, s:I, s:I, s:I, s:o}", "version", 1, "pid", (int)getpid(),
+	                 "up_ms", (json_int_t)(host_mono_ms() - s->began), "jobs", s->jobs, "draining", s->draining,
+	                 "queued", (json_int_t)s->queued, "starting", (json_int_t)s->starting, "started",
+	                 (json_int_t)s->started, "adopted", (json_int_t)serve_adopted_count(s), "routes",
+	                 routes_status(s));
 }
 
 json_t *serve_method(struct serve *s, struct serve_client *c, const char *method, const json_t *params, json_t **error)

@@ -71,6 +71,8 @@ static void look(struct serve *s)
 		serve_say(s, "the store can't be read", err);
 	changed = changes != s->changes;
 	s->changes = changes;
+	if (changed)
+		hosted_look(s);
 	if (s->settle_wanted == s->settle_begun && (changed || s->looked > s->settle_at + REST_MS)) {
 		serve_settle(s, NULL);
 		s->settle_at += changed && !s->draining ? SETTLE_MS : 0;
@@ -99,6 +101,10 @@ static int wait_time(const struct serve *s)
 		return 0;
 	if (!s->settle.pid && s->settle_wanted > s->settle_begun && s->settle_at < until)
 		until = s->settle_at;
+	if (routes_wait(s) >= 0 && now + routes_wait(s) < until)
+		until = now + routes_wait(s);
+	if (s->hurry >= 0 && now + s->hurry < until)
+		until = now + s->hurry;
 	return until > now ? (int)(until - now) : 0;
 }
 
@@ -127,6 +133,7 @@ static bool turn(struct serve *s, struct serve_poll *p)
 		if (s->slots[i].number)
 			serve_slot_turn(s, &s->slots[i]);
 	serve_settle_turn(s);
+	routes_turn(s);
 	if (s->look || host_mono_ms() >= s->looked + LOOK_MS)
 		look(s);
 	return true;
@@ -196,6 +203,8 @@ static void end(struct serve *s)
 	serve_notify("STOPPING=1");
 	if (s->listen >= 0)
 		place_leave(s->h);
+	routes_end(s);
+	hosted_leave(s);
 	serve_adopted_forget(s);
 	for (size_t i = 0; i < SERVE_CLIENTS; i++)
 		line_end(&s->clients[i].line);
@@ -220,6 +229,7 @@ int serve_daemon(struct host *h, int jobs)
 		return status;
 	s->h = h;
 	s->jobs = jobs;
+	s->hurry = -1;
 	s->lock = s->listen = s->signals = s->settle.pidfd = s->settle.out = -1;
 	s->began = host_mono_ms();
 	if (begin(s)) {

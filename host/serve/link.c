@@ -13,7 +13,7 @@
 #define WAIT_MS  10000
 #define RETRY_MS 50
 
-static bool there(struct host *h)
+bool link_there(struct host *h)
 {
 	int fd = place_lock_file(h, false), rc = fd < 0 ? 0 : place_locked(fd, 0);
 
@@ -107,7 +107,7 @@ int link_open(struct host *h, const char *what, struct line *out)
 
 	if (host_open(h) < 0)
 		return -1;
-	if (!there(h))
+	if (!link_there(h))
 		return 0;
 	if (!place_address(h, what, &address))
 		return -1;
@@ -121,7 +121,7 @@ int link_open(struct host *h, const char *what, struct line *out)
 				return 1;
 			line_end(out);
 		}
-		if (!there(h))
+		if (!link_there(h))
 			return 0;
 		poll(NULL, 0, RETRY_MS);
 	}

@@ -7,6 +7,8 @@
 #include "host.h"
 #include "line.h"
 
+/* Is a daemon at work?  What can't be told is yes. */
+bool link_there(struct host *h);
 /* 1: connected, and it knows us; 0: there is none; negative after saying what is wrong. */
 int link_open(struct host *h, const char *what, struct line *out);
 /* Ask, and wait a bounded time: its answer (new), or NULL with *error (new) in the form of oc_error_json(); where that is NULL
@@ -23,5 +25,8 @@ struct link_turn {
 	long long timeout_ms;
 };
 int link_submit(struct host *h, const struct link_turn *turn);
+
+/* Where no daemon is: end the input of agents that one left waiting. */
+void serve_release(struct host *h);
 
 #endif

@@ -4,7 +4,9 @@
  * remember is in the store, so that it may be killed at any moment.
  *
  *   daemon.c  the loop     listen.c  the socket     api.c  what may be asked     queue.c  what waits
- *   launch.c  a child that starts one     settle.c  one that puts things right     adopt.c  runs that are there */
+ *   launch.c  a child that starts one     settle.c  one that puts things right     adopt.c  runs that are there
+ *   routes.c, routed.c  issues that become Works, and what is said on them
+ *   hosted.c  agents of theirs that are spoken with     release.c  those that no daemon speaks with any more */
 #ifndef HOST_SERVE_SERVE_H
 #define HOST_SERVE_SERVE_H
 
@@ -40,10 +42,13 @@ struct serve_slot {
 	long long hold;      /* not tried before; 0: not waiting for that */
 };
 
+struct agent;
+struct route;
 struct serve_adopted {
 	struct serve_adopted *next;
 	struct serve *s;
-	oc_run *run; /* NULL: not connected */
+	struct agent *agent; /* NULL: it is not spoken with */
+	oc_run *run;         /* NULL: not connected */
 	char id[40], *binding, *work;
 	long long again; /* when to try, where it is not connected */
 	bool ended, failed, seen;
@@ -54,6 +59,7 @@ struct serve {
 	int jobs, lock, listen, signals;
 	bool draining, over, look;
 	bool watch, unripe; /* something changes that nobody tells: look again soon */
+	int hurry;          /* of those that are spoken with: milliseconds, or -1 */
 	char token[SERVE_TOKEN];
 	long long began, looked;
 	int64_t changes;
@@ -61,6 +67,9 @@ struct serve {
 	struct serve_client clients[SERVE_CLIENTS];
 	struct serve_slot slots[SERVE_JOBS_MAX];
 	struct serve_adopted *adopted;
+	struct route *routes;
+	long long routes_at; /* when the config is looked at for more of them */
+	bool routes_bad;     /* it has an error, which was said */
 	/* settling */
 	struct child settle;
 	unsigned long settle_begun, settle_over, settle_wanted; /* numbers of settlings */
@@ -102,8 +111,25 @@ struct serve_slot *serve_slot_free(struct serve *s);
 
 void serve_adopt(struct serve *s);
 void serve_adopted_turn(struct serve *s); /* what callbacks noted */
+/* A run that goes on without a host: is it time for another? */
+bool serve_ripe(const json_t *row);
 void serve_adopted_forget(struct serve *s);
 size_t serve_adopted_count(const struct serve *s);
+
+/* Before a run is opened, and when it is not any more: whoever speaks with its agent, if anybody may. */
+void hosted_begin(struct serve_adopted *a);
+void hosted_end(struct serve_adopted *a);
+void hosted_state(oc_run *run, const char *state, const char *json, void *userdata);
+void hosted_output(oc_run *run, int stream, uint64_t next, const void *data, size_t len, void *userdata);
+int hosted_turn(struct serve_adopted *a); /* milliseconds to the next, or -1 */
+void hosted_look(struct serve *s);        /* there may be messages */
+void hosted_leave(struct serve *s);
+
+/* Ask about repositories whose time has come; milliseconds to the next, or -1; for --status. */
+void routes_turn(struct serve *s);
+int routes_wait(const struct serve *s);
+json_t *routes_status(const struct serve *s);
+void routes_end(struct serve *s);
 
 /* Things may have to be put right; the number of the settling that will have seen what is there now. */
 unsigned long serve_settle(struct serve *s, const char *run);

@@ -8,6 +8,7 @@
 
 #include "executor/agent.h"
 #include "runs.h"
+#include "serve/link.h"
 #include "work.h"
 
 #define TEXT_MAX (64u << 10)
@@ -25,9 +26,10 @@ static const struct opt_command COMMAND = {
 	.name = "work send",
 	.args = "KEY TEXT|-",
 	.about = "Send a message to a Work's agent: into the run that goes on, or for its next turn.",
-	.more = "A run in the foreground takes it while it works.  Where there is none, or one that was detached, it "
-	        "waits,\n"
-	        "and goes in before what the next turn asks.  \"-\": the text is on standard input.\n\n"
+	.more = "A run in the foreground takes it while it works, and so does one that the daemon started.  Where "
+	        "there is\n"
+	        "neither, it waits, and goes in before what the next turn asks.  \"-\": the text is on standard "
+	        "input.\n\n"
 	        "exit status: 0 it is queued (what became of it is said); 1 not; 2 usage.\n",
 	.opts = OPTIONS,
 };
@@ -48,12 +50,14 @@ static json_t *live_run(struct host *h, const json_t *work)
 }
 
 /* Does a host stay with the run, and can its command be spoken to? */
-static bool takes_messages(const json_t *run)
+static bool takes_messages(struct host *h, const json_t *run)
 {
 	const json_t *limits = json_object_get(json_object_get(run, "plan"), "limits");
 	const struct executor *e = agent_executor_of(run);
 
-	return e && e->inject && !json_is_true(json_object_get(limits, "keep"));
+	if (json_is_true(json_object_get(limits, "keep")))
+		return agent_is_open(run) && link_there(h);
+	return e && e->inject;
 }
 
 static enum fate look(struct host *h, const char *work, int64_t number)
@@ -94,9 +98,9 @@ static void answer(struct host *h, const json_t *work, const json_t *run, int64_
 		           (long long)number, id);
 	} else {
 		out_printf(&h->out, "message %lld waits for the next turn: %s\n", (long long)number,
-		           !run                  ? "no run of this Work goes on"
-		           : takes_messages(run) ? "the run that goes on did not take it"
-		                                 : "the run that goes on takes no messages");
+		           !run                     ? "no run of this Work goes on"
+		           : takes_messages(h, run) ? "the run that goes on did not take it"
+		                                    : "the run that goes on takes no messages");
 	}
 }
 
@@ -136,7 +140,7 @@ static int send_text(struct host *h, const json_t *work, const char *text)
 		return EXIT_NO;
 	}
 	run = live_run(h, work);
-	for (int waited = 0; run && takes_messages(run) && fate == WAITS && waited < TAKEN_MS; waited += LOOK_MS) {
+	for (int waited = 0; run && takes_messages(h, run) && fate == WAITS && waited < TAKEN_MS; waited += LOOK_MS) {
 		poll(NULL, 0, LOOK_MS);
 		fate = look(h, id, number);
 	}

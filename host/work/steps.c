@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tokens.h"
+#include "serve/link.h"
 #include "work.h"
 
 #define SETTLE_TRIES 5
@@ -307,6 +308,7 @@ bool work_settle(struct host *h)
 	size_t i;
 
 	h->json = false; /* what is told here is no answer of this command */
+	serve_release(h);
 	if (oc_work_list(h->store, 0, 0, &text, &err) < 0) {
 		host_report(h, "the Works can't be listed", err);
 		oc_error_free(err);

@@ -3,10 +3,13 @@
 #ifndef HOST_WORK_WORK_H
 #define HOST_WORK_WORK_H
 
+#include "executor/executor.h"
 #include "host.h"
 
 enum work_step { WORK_CREATE, WORK_SAVE, WORK_SAVE_FINAL, WORK_REMOVE };
 
+/* The Work of a binding by this key (NULL: one of its own), found or begun: new, or NULL after saying why. */
+json_t *work_open_binding(struct host *h, const struct config_binding *b, const char *key, struct turn_input *input);
 /* One step, waited for: what it gave (new), or NULL with *error (new) in the form of oc_error_json(). */
 json_t *work_step(struct host *h, enum work_step step, const char *id, long long wait_ms, json_t **error);
 

@@ -51,6 +51,10 @@ OC_API OC_WARN_UNUSED int oc_work_set(oc_store *store, const char *work, const c
  * @param text at most 64 KiB of UTF-8; copied.  OC_ELIMIT when 256 wait already.
  * @return the message's number in its Work, from 1. */
 OC_API OC_WARN_UNUSED int64_t oc_work_send(oc_store *store, const char *work, const char *text, oc_error **err);
+/** The same, and keep a value with the Work as oc_work_set() does: both, or neither.  So a sender that is killed can know what
+ * it has sent.  @param name,json as there; name NULL: nothing is kept. */
+OC_API OC_WARN_UNUSED int64_t oc_work_send_set(oc_store *store, const char *work, const char *text, const char *name,
+                                               const char *json, oc_error **err);
 /** The messages that are not known to be delivered, oldest first.
  * @param json *new* text (free()): [{"number","created","text","state":"waiting|given","run","mark"}…] */
 OC_API OC_WARN_UNUSED int oc_work_messages(oc_store *store, const char *work, char **json, oc_error **err);

@@ -54,8 +54,19 @@ static int has_row(oc_store *store, const char *sql, const char *work, const cha
 	return rc < 0 ? rc : oc_sql_step(store, st, err);
 }
 
-/* The caller is in a transaction. */
-static int put(oc_store *store, const char *work, const char *name, const char *value, oc_error **err)
+int oc_store_work_value(const char *json, char **out, oc_error **err)
+{
+	return value_text(json, false, out, err);
+}
+
+int oc_store_work_name_check(const char *name, oc_error **err)
+{
+	return name_valid(name, NAME_SIZE)
+	               ? 0
+	               : oc_fail(err, OC_EINVAL, 0, "the name of a value must be 1 to 64 of [a-z0-9-]");
+}
+
+int oc_store_work_put(oc_store *store, const char *work, const char *name, const char *value, oc_error **err)
 {
 	int rc = has_row(store, "SELECT 1 FROM works WHERE id = ?", work, NULL, err);
 
@@ -85,16 +96,16 @@ int oc_work_set(oc_store *store, const char *work, const char *name, const char 
 
 	if (!store || !oc_work_id_valid(work))
 		return oc_fail(err, OC_EINVAL, 0, "oc_work_set needs a store and the id of a Work");
-	if (!name_valid(name, NAME_SIZE))
-		return oc_fail(err, OC_EINVAL, 0, "the name of a value must be 1 to 64 of [a-z0-9-]");
-	rc = oc_context_check(store->ctx, err);
+	rc = oc_store_work_name_check(name, err);
+	if (rc == 0)
+		rc = oc_context_check(store->ctx, err);
 	if (rc == 0 && json)
 		rc = value_text(json, false, &value, err);
 	if (rc == 0)
 		rc = oc_sql_begin(store, true, err);
 	if (rc < 0)
 		return rc;
-	rc = oc_sql_end(store, put(store, work, name, value, err), err);
+	rc = oc_sql_end(store, oc_store_work_put(store, work, name, value, err), err);
 	return OC_MIN(rc, 0);
 }
 

@@ -52,12 +52,31 @@ static int queue(oc_store *store, const char *work, const char *text, int64_t *n
 	                  "siis", work, *number, oc_wall_ms(), text);
 }
 
+static int send(oc_store *store, const char *work, const char *text, const char *name, const char *value,
+                int64_t *number, oc_error **err)
+{
+	int rc = queue(store, work, text, number, err);
+
+	return rc < 0 || !name ? rc : oc_store_work_put(store, work, name, value, err);
+}
+
 int64_t oc_work_send(oc_store *store, const char *work, const char *text, oc_error **err)
 {
+	return oc_work_send_set(store, work, text, NULL, NULL, err);
+}
+
+int64_t oc_work_send_set(oc_store *store, const char *work, const char *text, const char *name, const char *json,
+                         oc_error **err)
+{
+	oc_cleanup(oc_freep) char *value = NULL;
 	size_t n = text ? strnlen(text, TEXT_MAX + 1) : 0;
 	int64_t number = 0;
 	int rc = check(store, work, err);
 
+	if (rc == 0 && name)
+		rc = oc_store_work_name_check(name, err);
+	if (rc == 0 && name && json)
+		rc = oc_store_work_value(json, &value, err);
 	if (rc < 0)
 		return rc;
 	if (!n || !oc_utf8_valid(text, n))
@@ -67,7 +86,7 @@ int64_t oc_work_send(oc_store *store, const char *work, const char *text, oc_err
 	rc = oc_sql_begin(store, true, err);
 	if (rc < 0)
 		return rc;
-	rc = oc_sql_end(store, queue(store, work, text, &number, err), err);
+	rc = oc_sql_end(store, send(store, work, text, name, value, &number, err), err);
 	return rc < 0 ? rc : number;
 }
 

@@ -48,6 +48,10 @@ int oc_store_work_unsaved(oc_store *store, const char *id, json_t **runs, oc_err
 int oc_store_work_live(oc_store *store, const char *id, char run[OC_RUN_ID_SIZE], char state[16], oc_error **err);
 /* What hosts keep with it: {"NAME":value…}. */
 int oc_store_work_data(oc_store *store, const char *id, json_t **out, oc_error **err);
+/* One of these values, checked and as it is stored; its name; and put, by a caller that is in a transaction. */
+int oc_store_work_value(const char *json, char **out, oc_error **err);
+int oc_store_work_name_check(const char *name, oc_error **err);
+int oc_store_work_put(oc_store *store, const char *work, const char *name, const char *value, oc_error **err);
 /* All its runs: [{"id","state","created","save"}…], newest first. */
 int oc_store_work_runs(oc_store *store, const char *id, json_t **out, oc_error **err);
 /* May a person attach to it by a run of this kind?  0 when none of its runs was confined, or in containers only and this is one;

@@ -180,6 +180,40 @@ START_TEST(test_messages)
 }
 END_TEST
 
+/* Both, or neither. */
+START_TEST(test_send_set)
+{
+	json_t *is;
+
+	begin();
+	ck_assert_int_eq(oc_work_send_set(store, "one", "first", "route", "{\"seen\":[1]}", NULL), 1);
+	REFUSED(oc_work_send_set(store, "one", "", "route", "{\"seen\":[1,2]}", &err), OC_EINVAL);
+	REFUSED(oc_work_send_set(store, "one", "x", "route", "{", &err), OC_EPROTO);
+	REFUSED(oc_work_send_set(store, "one", "x", "No", "{}", &err), OC_EINVAL);
+	for (int i = 0; i < 31; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "n%d", i);
+		OK(oc_work_set(store, "one", name, "1", &err));
+	}
+	REFUSED(oc_work_send_set(store, "one", "x", "one-more", "{}", &err), OC_ELIMIT); /* after the message was put */
+	is = messages("one");
+	ck_assert_uint_eq(json_array_size(is), 1);
+	json_decref(is);
+	is = data("one");
+	ck_assert_int_eq(json_integer_value(json_array_get(json_object_get(json_object_get(is, "route"), "seen"), 0)),
+	                 1);
+	ck_assert_uint_eq(json_array_size(json_object_get(json_object_get(is, "route"), "seen")), 1);
+	json_decref(is);
+	ck_assert_int_eq(oc_work_send_set(store, "one", "second", "route", NULL, NULL), 2);
+	is = data("one");
+	ck_assert_ptr_null(json_object_get(is, "route"));
+	json_decref(is);
+	ck_assert_int_eq(oc_work_send_set(store, "one", "third", NULL, NULL, NULL), 3);
+	end();
+}
+END_TEST
+
 START_TEST(test_message_bounds)
 {
 	begin();
@@ -263,4 +297,5 @@ START_TEST(test_note)
 }
 END_TEST
 
-SUITE_MAIN("work_data", test_set, test_set_bounds, test_messages, test_message_bounds, test_messages_at_once, test_note)
+SUITE_MAIN("work_data", test_set, test_set_bounds, test_messages, test_send_set, test_message_bounds,
+           test_messages_at_once, test_note)
