@@ -74,6 +74,9 @@ char *exec_path(const char *cwd, const char *path);
 int exec_secrets(struct host *h, struct exec_args *a);
 void exec_secrets_free(struct exec_args *a);
 
+/* The exit status of a run that this error kept from running.  The command itself is what could not be found or executed: as shells
+ * say it; in a container the guest finds that out. */
+int exec_status(const json_t *error);
 /* Perform it; the exit status. */
 int exec_run(struct host *h, oc_broker *broker, const oc_request *request, const struct exec_args *a);
 

@@ -444,21 +444,6 @@ static void tell_failure(struct exec *x, const char *what, const json_t *error)
 	out_flush(&x->h->err);
 }
 
-/* The command itself is what could not be found or executed: as shells say it.  In a container the guest finds that out. */
-static int status_of_command(const json_t *error)
-{
-	int code = (int)json_integer_value(json_object_get(error, "code"));
-	int number = (int)json_integer_value(json_object_get(error, "errno"));
-	const char *reason = host_string(error, "reason"), *subject = host_string(error, "subject");
-	bool inside = reason && !strcmp(reason, "sandbox_unavailable") && subject && !strcmp(subject, "command");
-
-	if (reason && !inside)
-		return EXIT_NOT_RUN;
-	return (inside || code == OC_ENOTFOUND) && number == ENOENT ? 127
-	       : (inside || code == OC_EFAILED) && number == EACCES ? 126
-	                                                            : EXIT_NOT_RUN;
-}
-
 static int status_of_record(struct exec *x)
 {
 	const char *how = host_string(x->record, "state");
@@ -482,7 +467,7 @@ static int status_of_record(struct exec *x)
 		return 128 + (signal > 0 && signal < 128 ? signal : SIGTERM);
 	}
 	tell_failure(x, how && !strcmp(how, "run_lost") ? "the run was lost" : "not run", error);
-	return status_of_command(error);
+	return exec_status(error);
 }
 
 static int status_of_error(struct exec *x)
@@ -490,7 +475,7 @@ static int status_of_error(struct exec *x)
 	if (x->signal)
 		return 128 + x->signal;
 	tell_failure(x, x->running ? "the run was lost" : "not run", x->error);
-	return status_of_command(x->error);
+	return exec_status(x->error);
 }
 
 static int result(struct exec *x)

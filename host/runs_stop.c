@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runs.h"
+#include "tokens.h"
 
 enum { O_GRACE, O_JSON };
 
@@ -68,8 +69,10 @@ static void stop_alive(struct stop *s, const char *id, long long grace)
 	}
 	while (rc >= 0 && !s->done)
 		rc = oc_context_wait(s->h->ctx, -1, &err);
-	if (rc >= 0 && s->ended)
+	if (rc >= 0 && s->ended) {
+		(void)tokens_revoke(s->h, id);
 		rc = oc_run_finish(run, &err);
+	}
 	if (rc < 0)
 		keep_error(s, err);
 	oc_run_free(run);

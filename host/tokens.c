@@ -7,6 +7,9 @@
 #include "errand.h"
 #include "github_ask.h"
 
+#define END_S    100 /* at the end of its own run */
+#define SETTLE_S 10  /* before a command about something else, which is waiting; what is left is tried again */
+
 /* The runs that have one which is not over, each once: new; or NULL after saying why. */
 static json_t *runs_with(struct host *h, const char *run)
 {
@@ -46,7 +49,8 @@ static void tell_left(struct host *h, const char *run, const json_t *left)
 
 static bool revoke(struct host *h, const char *run, bool tell)
 {
-	json_t *answer = errand_wait(h, GITHUB_PROGRAM, json_pack("{s:s, s:s}", "op", "revoke", "run", run)), *one;
+	json_t *request = json_pack("{s:s, s:s, s:i}", "op", "revoke", "run", run, "seconds", tell ? END_S : SETTLE_S);
+	json_t *answer = errand_wait(h, GITHUB_PROGRAM, request), *one;
 	const json_t *error = json_object_get(answer, "error"), *left = json_object_get(answer, "left");
 	bool good = answer && !error;
 	size_t i;

@@ -7,6 +7,9 @@
 
 #include "github/state.h"
 
+#define SECONDS_MIN 1
+#define SECONDS_MAX 100
+
 struct revoke {
 	struct github *g;
 	struct state s;
@@ -135,10 +138,13 @@ static json_t *listed(struct revoke *r)
 json_t *op_revoke(struct github *g)
 {
 	struct revoke r = { .g = g, .run = json_string_value(json_object_get(g->request, "run")) };
+	long long seconds = json_integer_value(json_object_get(g->request, "seconds"));
 	json_t *list = NULL, *told = NULL;
 	const json_t *token;
 	size_t i;
 
+	if (seconds >= SECONDS_MIN && seconds <= SECONDS_MAX)
+		github_more_time(g, (int)seconds);
 	r.revoked = json_array();
 	r.left = json_array();
 	if (r.run && r.revoked && r.left && state_open(g, &r.s))

@@ -226,10 +226,10 @@ json_t *perform_check_list(struct performing *p)
 	char path[GITHUB_PATH_MAX] = "/commits/";
 	json_t *found, *runs, *list = json_array(), *one, *out = NULL;
 	bool good = list != NULL;
-	size_t i;
+	size_t i, n;
 
-	if (p->branch && github_path(path, p->branch) && strlen(path) + 40 < sizeof(path)) {
-		strcat(path, "/check-runs?per_page=100");
+	if (p->branch && github_path(path, p->branch) && (n = strlen(path)) + 40 < sizeof(path)) {
+		snprintf(path + n, sizeof(path) - n, "/check-runs?per_page=100");
 		found = perform_get(p, "the checks of the branch", path);
 		runs = json_object_get(found, "check_runs");
 		json_array_foreach(runs, i, one) good = good && add_check(list, one);

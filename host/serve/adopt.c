@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "binding.h"
 #include "serve.h"
-#include "toolbelt/toolbelt.h"
 
 #define AGE_MS   15000 /* of a run whose host has not said that it went: by then it has, or was killed */
 #define AGAIN_MS 3000
@@ -30,25 +28,12 @@ static void failed(oc_run *run, const oc_error *err, void *userdata)
 	a->failed = true;
 }
 
-/* By the config as it is now: what an operator took out of it since is refused. */
 static void call(oc_run *run, oc_toolcall *toolcall, void *userdata)
 {
 	struct serve_adopted *a = userdata;
-	struct config *config = NULL;
-	const struct config_binding *binding = NULL;
-	struct toolbelt belt = { .h = a->s->h, .work = a->work, .run = a->id };
-	oc_error *err = NULL;
 
 	(void)run;
-	if (a->binding && a->work && binding_config(a->s->h, "a call is not answered", &config) == 0)
-		binding = binding_find(a->s->h, "a call is not answered", config, a->binding, NULL);
-	belt.binding = binding;
-	if (binding)
-		toolbelt_call(&belt, toolcall);
-	else if (oc_toolcall_fail(toolcall, "sandbox_config",
-	                          "the binding of this run can't be found in the config any more", NULL, &err) < 0)
-		serve_say(a->s, "a call can't be answered", err);
-	config_free(config);
+	serve_call(a->s->h, a->binding, a->work, a->id, toolcall);
 }
 
 static bool open_run(struct serve_adopted *a)

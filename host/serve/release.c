@@ -12,6 +12,7 @@
 
 struct release {
 	struct agent agent;
+	const char *binding;
 	bool running, gone;
 };
 
@@ -42,12 +43,22 @@ static void failed(oc_run *run, const oc_error *err, void *userdata)
 	ended(run, NULL, userdata);
 }
 
+/* Nobody else hears it while we are connected. */
+static void call(oc_run *run, oc_toolcall *toolcall, void *userdata)
+{
+	struct release *r = userdata;
+
+	(void)run;
+	serve_call(r->agent.h, r->binding, r->agent.work, r->agent.run, toolcall);
+}
+
 static void release_run(struct host *h, const json_t *run)
 {
 	struct release r = { .agent = { .h = h,
 		                        .executor = agent_executor_of(run),
 		                        .work = host_string(run, "work"),
-		                        .run = host_string(run, "id") } };
+		                        .run = host_string(run, "id") },
+		             .binding = host_string(run, "binding") };
 	long long until = host_mono_ms() + WAIT_MS;
 	oc_run_ops ops = OC_RUN_OPS_INIT;
 	oc_run *handle = NULL;
@@ -55,6 +66,7 @@ static void release_run(struct host *h, const json_t *run)
 	ops.state = state;
 	ops.ended = ended;
 	ops.failed = failed;
+	ops.call = call;
 	if (agent_take_over(&r.agent, run) == 0 && oc_run_open(h->store, r.agent.run, &ops, &r, &handle, NULL) == 0)
 		while (!r.gone && !(r.running && !oc_run_unsent(handle)) && host_mono_ms() < until)
 			if (oc_context_wait(h->ctx, WAIT_MS, NULL) < 0)

@@ -117,6 +117,9 @@ void serve_adopted_forget(struct serve *s);
 size_t serve_adopted_count(const struct serve *s);
 
 /* Before a run is opened, and when it is not any more: whoever speaks with its agent, if anybody may. */
+/* Answer a call of an adopted run's toolbelt; call is taken. */
+void serve_call(struct host *h, const char *binding, const char *work, const char *run, oc_toolcall *call);
+
 void hosted_begin(struct serve_adopted *a);
 void hosted_end(struct serve_adopted *a);
 void hosted_state(oc_run *run, const char *state, const char *json, void *userdata);

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokens.h"
 #include "serve/link.h"
+#include "tokens.h"
 #include "work.h"
 
 #define SETTLE_TRIES 5

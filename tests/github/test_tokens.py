@@ -27,13 +27,15 @@ def row(f):
 
 
 class Run:
-    """A run with its guard, which sleeps until it is stopped."""
+    """A run with its guard, which waits until it is to end."""
 
     starting = threading.Lock()
 
     def __init__(self):
         with Run.starting:
-            self.process = subprocess.Popen([HOST, "exec", "-v", "--unsandboxed", "--", "sh", "-c", "echo begun; exec sleep 300"], cwd=w.path("here"), env=w.environment(),
+            self.end = w.path("here", "end-%d" % len(known))
+            wait = "echo begun; until [ -e %s ]; do sleep 0.1; done" % self.end
+            self.process = subprocess.Popen([HOST, "exec", "-v", "--unsandboxed", "--", "sh", "-c", wait], cwd=w.path("here"), env=w.environment(),
                                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             begun = self.process.stdout.readline()
             if begun != "begun\n":
@@ -43,8 +45,15 @@ class Run:
             known.add(self.id)
 
     def stop(self):
-        host("runs", "stop", self.id)
+        """It ends without a host, which would revoke what it had."""
+        self.process.kill()
         self.process.communicate(timeout=60)
+        open(self.end, "w").close()
+        until = time.time() + 60
+        while not os.path.exists(w.path("state", "open-conduit", "runs", self.id, "exit.json")):
+            if time.time() > until:
+                raise RuntimeError("the run does not end")
+            time.sleep(0.05)
         return self
 
     def guard(self):

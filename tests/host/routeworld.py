@@ -25,7 +25,7 @@ class Issues(fake_github.Fake):
 
     def __init__(self, *args, **more):
         super().__init__(*args, **more)
-        self.issues, self.comments, self.serial, self.query = {}, [], 1000, threading.local()
+        self.issues, self.comments, self.serial, self.asked = {}, [], 1000, threading.local()
 
     def people(self, login):
         return fake_github.user_object(login, PEOPLE[login], "User")
@@ -73,14 +73,14 @@ class Issues(fake_github.Fake):
             raise fake_github.Http(403, "Resource not accessible by integration")
 
     def page(self, values):
-        q = self.query.q
+        q = self.asked.q
         n, page = int(q.get("per_page", ["30"])[0]), int(q.get("page", ["1"])[0])
         assert 1 <= n <= 100 and page >= 1
         return 200, values[(page - 1) * n:page * n]
 
     def get_issues(self, m, auth, _):
         self.may(auth)
-        q = self.query.q
+        q = self.asked.q
         found = [i for i in self.issues.values() if i["state"] == q["state"][0] and ("labels" not in q or q["labels"][0] in i["labels"]) and
                  ("assignee" not in q or q["assignee"][0] in i["assignees"])]
         assert q["sort"] == ["updated"] and q["direction"] == ["desc"]
@@ -88,7 +88,7 @@ class Issues(fake_github.Fake):
 
     def get_comments(self, m, auth, _):
         self.may(auth)
-        since = calendar.timegm(time.strptime(self.query.q["since"][0], "%Y-%m-%dT%H:%M:%SZ"))
+        since = calendar.timegm(time.strptime(self.asked.q["since"][0], "%Y-%m-%dT%H:%M:%SZ"))
         found = sorted((c for c in self.comments if int(c["updated"]) >= since), key=lambda c: c["updated"])
         return self.page([self.comment_object(c) for c in found])
 
@@ -99,7 +99,7 @@ class Issues(fake_github.Fake):
 
 class Handler(fake_github.Handler):
     def answer(self, path, raw, fault):
-        self.fake.query.q = parse_qs(urlsplit(self.path).query)
+        self.fake.asked.q = parse_qs(urlsplit(self.path).query)
         super().answer(path, raw, fault)
 
     def reply(self, status, value=None, headers=None):
