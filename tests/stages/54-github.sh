@@ -12,4 +12,5 @@ set -u
 
 python3 tests/github/test_github.py || oc_failed=1
 python3 tests/github/test_tokens.py || oc_failed=1
+python3 tests/github/test_described.py || oc_failed=1
 finish
