@@ -493,7 +493,7 @@ static void show_token(struct out *o, const json_t *one)
 	host_time(json_object_get(one, "created"), created, sizeof(created));
 	host_time(json_object_get(one, "expires"), expires, sizeof(expires));
 	host_time(json_object_get(one, "ended"), ended, sizeof(ended));
-	out_printf(o, "  %s\n", repository ? repository : host_string(one, "id"));
+	out_printf(o, "  %s%s%s\n", host_string(one, "id"), repository ? " for " : "", repository ? repository : "");
 	field(o, "asked for", created);
 	if (over)
 		out_printf(o, "  %-*s %s%s%s\n", LABEL - 1, state && !strcmp(state, "never") ? "not made" : state,
