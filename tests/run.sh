@@ -152,26 +152,22 @@ count()
 
 total_p=0 total_f=0 total_s=0
 summary=()
-for file in "${stages[@]}"; do
+# report FILE STATUS SECONDS: what a stage that is over came to.
+report()
+{
+	local file=$1 status=$2 name title log p f s why='' verdict=passed line
 	name=$(basename "$file" .sh)
 	title=$(header "$file" title "$name")
 	log=$logs/$name.log
-	begin=$SECONDS
-	printf '== %s (%s)\n' "$title" "$name"
-	: >"$log"
-	run_stage "$file" "$log"
-	status=$?
 	read -r p f s <<<"$(count "$log")"
-	why=
-	if [ $status = 124 ] || [ $status = 137 ]; then
+	if [ "$status" = 124 ] || [ "$status" = 137 ]; then
 		why="stopped after $(header "$file" timeout 900) s"
-	elif [ $status != 0 ] && [ "$f" = 0 ]; then
+	elif [ "$status" != 0 ] && [ "$f" = 0 ]; then
 		why="ended with status $status"
 	elif [ $((p + f + s)) = 0 ]; then
 		why="checked nothing"
 	fi
 	[ -z "$why" ] || f=$((f + 1))
-	verdict=passed
 	[ "$f" = 0 ] || verdict=FAILED
 	[ "$verdict" = FAILED ] || [ "$p" != 0 ] || verdict=skipped
 	if [ -n "$verbose" ]; then
@@ -184,15 +180,47 @@ for file in "${stages[@]}"; do
 			tail -n 20 "$log" | sed 's/^/   | /'
 		fi
 	fi
-	line=$(printf '%-8s %4d passed %3d failed %3d skipped %5d s  %s%s' "$verdict" "$p" "$f" "$s" $((SECONDS - begin)) "$title" "${why:+: $why}")
+	line=$(printf '%-8s %4d passed %3d failed %3d skipped %5d s  %s%s' "$verdict" "$p" "$f" "$s" "$3" "$title" "${why:+: $why}")
 	printf '   %s\n' "$line"
 	summary+=("$line")
 	total_p=$((total_p + p)) total_f=$((total_f + f)) total_s=$((total_s + s))
-	if [ "$verdict" = FAILED ] && [ "$(header "$file" always)" = yes ]; then
+	[ "$verdict" != FAILED ]
+}
+
+# A stage beside others takes what processor they leave.  At most one; its end is told where it is waited for.
+beside='' beside_began=0
+beside_end()
+{
+	local file=$beside status
+	[ -n "$file" ] || return 0
+	beside=''
+	wait "$beside_pid"
+	status=$?
+	printf '== %s (%s), beside the others\n' "$(header "$file" title)" "$(basename "$file" .sh)"
+	report "$file" "$status" $((SECONDS - beside_began))
+}
+
+for file in "${stages[@]}"; do
+	name=$(basename "$file" .sh)
+	log=$logs/$name.log
+	: >"$log"
+	[ "$(header "$file" alone)" != yes ] || beside_end
+	if [ "$(header "$file" beside)" = yes ]; then
+		beside_end
+		beside=$file beside_began=$SECONDS
+		(renice -n 19 -p "$BASHPID" >/dev/null && run_stage "$file" "$log") &
+		beside_pid=$!
+		continue
+	fi
+	begin=$SECONDS
+	printf '== %s (%s)\n' "$(header "$file" title "$name")" "$name"
+	run_stage "$file" "$log"
+	if ! report "$file" $? $((SECONDS - begin)) && [ "$(header "$file" always)" = yes ]; then
 		printf '   Nothing else can run without it.\n'
 		break
 	fi
 done
+beside_end
 
 printf '\nSummary, %d s in all:\n' $((SECONDS - began))
 printf '%s\n' "${summary[@]}"

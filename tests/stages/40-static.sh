@@ -2,9 +2,10 @@
 # shellcheck shell=bash
 # title: Static analysis: gcc -fanalyzer, clang-tidy
 # tier: full
+# beside: yes
 # packages: clang-tidy-14
 # Costs about ten minutes of one processor when nothing is known yet, and seconds when nothing changed.
-# timeout: 1500
+# timeout: 3600
 set -u
 # shellcheck source=tests/lib/tap.sh
 . tests/lib/tap.sh

@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 # title: The promised figures, side by side
 # tier: full
+# alone: yes
 # packages: tinyproxy-bin
 # npm: claude
 # timeout: 3600

@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 # title: What a container's run costs, beside docker's own commands
 # tier: full
+# alone: yes
 # engine: yes
 # user: root
 # timeout: 900
