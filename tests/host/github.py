@@ -168,6 +168,17 @@ def slow(w):
     ok(not w.written(key), "the key is in no file of the state")
 
 
+def together(w):
+    """Two that want to sign in while nothing is made yet."""
+    w.configure(["sh", "-c", "for i in 1 2 3; do (git ls-remote -q origin main && echo HEARD) & done; wait"])
+    w.f.faults = [{"method": "POST", "path": "access_tokens", "times": 1, "delay": 2}]
+    before = len(w.f.requests("POST", "access_tokens"))
+    r = w.turn("together", 13)
+    ok(r.stdout.count("HEARD") == 3, "three questions at once are all answered", r.stdout + r.stderr)
+    made = [json.loads(q["body"])["permissions"] for q in w.f.requests("POST", "access_tokens")[before:]]
+    ok(made.count({"contents": "write"}) == 1 and not w.f.alive(), "by one token, which is made once", made)
+
+
 def refusals(w):
     w.configure(["sh", w.path("job.sh"), "none", w.base, "1"], operations=["@github.author"])
     start = time.monotonic()
@@ -204,6 +215,7 @@ try:
     pushes(w, "sandbox", True)
     operations(w)
     slow(w)
+    together(w)
     refusals(w)
     unreachable(w)
 finally:
