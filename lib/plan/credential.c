@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 #define CONFIG_MAX   1000 /* entries that the request may have of its own */
 #define HOST_LONGEST 253
 #define NAME_LONGEST 100
@@ -174,15 +176,6 @@ static void configure(struct entries *e, const char *name, const char *key, cons
 	set(e, variable, value);
 }
 
-static int quote(struct oc_buf *out, const char *word)
-{
-	int rc = oc_buf_puts(out, "'");
-
-	for (; rc == 0 && *word; word++)
-		rc = *word == '\'' ? oc_buf_puts(out, "'\\''") : oc_buf_add(out, word, 1);
-	return rc < 0 ? rc : oc_buf_puts(out, "'");
-}
-
 static const char *address(const struct oc_plan_input *in, const struct oc_plan_credential *c, const char *belt_at)
 {
 	return !c->toolbelt ? "env" : in->request->attach ? "none:attach" : belt_at ? belt_at : "none:toolbelt";
@@ -197,11 +190,11 @@ static char *helper(const struct oc_plan_input *in, const struct oc_plan_credent
 	oc_buf_init(&text, 65536);
 	rc = oc_buf_puts(&text, "!");
 	if (rc == 0)
-		rc = quote(&text, oc_kind_container(in->kind) ? OC_CONTAINER_GUEST : in->guest);
+		rc = oc_shell_quote(&text, oc_kind_container(in->kind) ? OC_CONTAINER_GUEST : in->guest);
 	if (rc == 0)
 		rc = oc_buf_puts(&text, " credential ");
 	if (rc == 0)
-		rc = quote(&text, address(in, c, belt_at));
+		rc = oc_shell_quote(&text, address(in, c, belt_at));
 	if (rc == 0)
 		rc = oc_buf_printf(&text, " %s %s", c->base, c->toolbelt ? c->repository : "-");
 	if (rc < 0)

@@ -246,7 +246,7 @@ START_TEST(test_variables)
 	snprintf(want, sizeof(want),
 	         "repack.updateServerInfo=false\n"
 	         "credential.helper=\ncredential.https://github.com.helper=\n"
-	         "credential.https://github.com.helper=!%s credential '7353' https://github.com acme/web\n"
+	         "credential.https://github.com.helper=!%s credential 7353 https://github.com acme/web\n"
 	         "credential.https://github.com.useHttpPath=true\n"
 	         "credential.https://github.com.username=x-access-token\n"
 	         "commit.gpgsign=false\ntag.gpgsign=false\n",
@@ -275,23 +275,23 @@ START_TEST(test_addresses)
 	make_guest();
 	plan = plan_of(FROM_BELT, NULL);
 	configured(plan, text, sizeof(text));
-	ck_assert_ptr_nonnull(strstr(text, " credential 'none:toolbelt' https://github.com acme/web\n"));
+	ck_assert_ptr_nonnull(strstr(text, " credential none:toolbelt https://github.com acme/web\n"));
 	oc_plan_free(plan);
 	plan = plan_of(FROM_ENV, BELT);
 	configured(plan, text, sizeof(text));
-	ck_assert_ptr_nonnull(strstr(text, " credential 'env' https://github.com -\n"));
+	ck_assert_ptr_nonnull(strstr(text, " credential env https://github.com -\n"));
 	oc_plan_free(plan);
 	f.request.attach = 1;
 	plan = plan_of(FROM_BELT, NULL);
 	configured(plan, text, sizeof(text));
-	ck_assert_ptr_nonnull(strstr(text, " credential 'none:attach' https://github.com acme/web\n"));
+	ck_assert_ptr_nonnull(strstr(text, " credential none:attach https://github.com acme/web\n"));
 	oc_plan_free(plan);
 	f.request.attach = 0;
 	/* Without a sandbox git keeps what its user has for other hosts, and how he signs. */
 	plan = plan_outside(FROM_BELT, BELT, 0);
 	configured(plan, text, sizeof(text));
 	ck_assert_int_eq(strncmp(text, "credential.https://github.com.helper=\n", 38), 0);
-	ck_assert_ptr_nonnull(strstr(text, "/live/" RUN "/run/toolbelt.sock' https://github.com acme/web\n"));
+	ck_assert_ptr_nonnull(strstr(text, "/live/" RUN "/run/toolbelt.sock https://github.com acme/web\n"));
 	ck_assert_ptr_null(strstr(text, "gpgsign"));
 	ck_assert_ptr_null(strstr(text, "credential.helper"));
 	oc_plan_free(plan);
