@@ -73,7 +73,7 @@ class GitHubHost(World):
         os.chmod(self.path("app.pem"), 0o600)
         self.env = self.environment(XDG_CONFIG_HOME=self.path("config"), XDG_STATE_HOME=self.path("s"), PATH=os.environ["PATH"])
 
-    def configure(self, command, operations=("@github.workspace", "@github.author"), sandbox=False, key="app.pem"):
+    def configure(self, command, operations=("@github.workspace", "@github.author"), sandbox=False, key="app.pem", personal=False):
         binding = {"name": "job", "executor": "shell", "connection": "gh", "operations": list(operations),
                    "config": {"command": command, "branch": "agent/issue-{number}", "env": {"GIT_SSL_CAINFO": self.ca}},
                    "resource": {"provider": "git", "config": {"checkout": self.checkout, "mode": "clone"}}}
@@ -87,6 +87,10 @@ class GitHubHost(World):
                            "extensions": [{"name": "web", "type": "github", "connection": "gh",
                                            "config": {"namespace": "github/x/acme/web", "scope": "web", "repo": "acme/web"}}],
                            "bindings": [binding]}]}
+        if personal:
+            doc["connections"][0].update(config={"auth": "token", "base_url": self.base}, secret_refs={"token": "env:MY_OWN"})
+            doc["scopes"][0]["secret_refs"] = {"GH_TOKEN": "env:MY_OWN"}
+            binding.update(secret_names=["GH_TOKEN"], operations=[])
         with open(os.path.join(self.config, "config.json"), "w") as file:
             json.dump(doc, file)
 
@@ -179,6 +183,22 @@ def together(w):
     ok(made.count({"contents": "write"}) == 1 and not w.f.alive(), "by one token, which is made once", made)
 
 
+def by_hand(w):
+    """A personal token is the run's to read, and git's for that host; it is nobody's to revoke."""
+    own = "github_pat_" + "y" * 30
+    w.f.personal(own, ["acme/web"])
+    w.env["MY_OWN"] = own
+    w.configure(["sh", w.path("job.sh"), "hand", w.base, str(w.f.port + 1)], sandbox=True, personal=True)
+    made = len(w.f.requests("POST", "access_tokens"))
+    r = w.turn("hand", 14)
+    said = r.stdout + r.stderr
+    ok("FETCHED" in said and "PUSHED" in said and "LEAKED" not in said, "a personal token: git signs in with it, at that host and by https alone", said)
+    ok(len(w.f.requests("POST", "access_tokens")) == made and w.f.alive() == [own], "nothing is made beside it, and it stays", w.f.alive())
+    ok(not w.written(own) and own not in said, "it is in no file of the state")
+    with w.f.lock:
+        del w.f.tokens[own]
+
+
 def refusals(w):
     w.configure(["sh", w.path("job.sh"), "none", w.base, "1"], operations=["@github.author"])
     start = time.monotonic()
@@ -216,6 +236,7 @@ try:
     operations(w)
     slow(w)
     together(w)
+    by_hand(w)
     refusals(w)
     unreachable(w)
 finally:
