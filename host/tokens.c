@@ -7,8 +7,8 @@
 #include "errand.h"
 #include "github_ask.h"
 
-#define END_S    100 /* at the end of its own run */
-#define SETTLE_S 10  /* before a command about something else, which is waiting; what is left is tried again */
+#define END_S    30 /* at the end of its own run, whose caller waits; what is left is tried again */
+#define SETTLE_S 10 /* before a command about something else, which is waiting; what is left is tried again */
 
 /* The runs that have one which is not over, each once: new; or NULL after saying why. */
 static json_t *runs_with(struct host *h, const char *run)
