@@ -105,7 +105,9 @@ def page(w, _):
     put(w.config + "/config.json", json.dumps({"version": 1, "settings": {}, "connections": [
         {"id": "github", "type": "github", "config": {"auth": "token"}, "secret_refs": {"token": "env:GH_TOKEN"}}], "scopes": [
         {"id": "web", "name": "acme/web", "secret_refs": {}, "authorization": {"connections": ["github"], "operations": ["@github.author"], "read_scopes": []},
-         "extensions": [], "routes": [], "bindings": [agent]}]}))
+         "extensions": [{"name": "web", "type": "github", "connection": "github", "secret_names": [],
+                         "config": {"namespace": "github/github.com/acme/web", "scope": "web", "repo": "acme/web"}}],
+         "routes": [], "bindings": [agent]}]}))
     w.stub.set(bash("cat ~/.config/op/x ~/.claude/secret 2>&1 | grep -c -i -e denied -e 'no such'; " + COMMIT % ("p", "p")),
                {"tool": "mcp__open-conduit__work_status", "input": {"text": "done with it"}}, {"text": "the issue is done"})
     p = w.run("agent", "i7", {"number": 7, "title": "A title", "body": "What is wanted {here}"}, "--json")
