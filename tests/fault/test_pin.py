@@ -74,7 +74,7 @@ def records(w, kind):
                               ("its number, and another start", {"start": other}, ["guard"]),
                               ("another boot", {"boot": "11111111-2222-3333-4444-555555555555"}, ["another boot"]),
                               ("another plan", {"digest": "sha256:" + "1" * 64}, ["another plan"]),
-                              ("a later protocol", {"protocol": [7, 9]}, ["versions 7 to 9", "this build 1 to 1"]),
+                              ("a later protocol", {"protocol": [7, 9]}, ["versions 7 to 9", "this build 1 to 2"]),
                               ("no protocol", {"protocol": "1"}, ["versions"])):
         put(live.dir + "/guard.json", live.info(**more))
         live.differs(when, *words)
